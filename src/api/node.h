@@ -1,0 +1,27 @@
+// core/v1 Node: what placement decides by.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "api/resources.h"
+#include "api/taint.h"
+
+namespace phalanx::api {
+
+inline constexpr std::string_view kHostnameLabel = "kubernetes.io/hostname";
+
+struct Node {
+  std::string name;
+  std::map<std::string, std::string> labels;
+  ResourceAmounts allocatable;
+  std::vector<Taint> taints;
+  bool unschedulable = false;
+  bool ready = true;
+};
+
+// Reads a Node object as the API server prints it. A node without a Ready condition is not ready.
+Node read_node(const JsonReader& object);
+
+}  // namespace phalanx::api

@@ -1,0 +1,40 @@
+// Taints of nodes and the tolerations that answer them, as core/v1 defines both.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace phalanx::api {
+
+struct Taint {
+  std::string key;
+  std::string value;
+  std::string effect;
+
+  // Only these two keep a pod away; PreferNoSchedule is a wish.
+  [[nodiscard]] bool repels() const { return effect == "NoSchedule" || effect == "NoExecute"; }
+  // "key=value:effect", or "key:effect" without a value.
+  [[nodiscard]] std::string text() const;
+  auto operator<=>(const Taint&) const = default;
+};
+
+struct Toleration {
+  std::string key;  // empty with Exists: every key
+  bool exists = false;
+  std::string value;
+  std::string effect;  // empty: every effect
+
+  [[nodiscard]] bool tolerates(const Taint& taint) const;
+  auto operator<=>(const Toleration&) const = default;
+};
+
+// The first repelling taint, in node order, that none of the tolerations answers; or nullptr.
+const Taint* first_untolerated(const std::vector<Taint>& taints,
+                               const std::vector<Toleration>& tolerations);
+
+std::vector<Taint> read_taints(const JsonReader& reader, std::string_view field);
+std::vector<Toleration> read_tolerations(const JsonReader& reader, std::string_view field);
+
+}  // namespace phalanx::api

@@ -1,0 +1,14 @@
+#include "base/check.h"
+
+#include <cstdio>
+#include <cstdlib>
+
+namespace phalanx {
+
+void check_failed(const char* condition, const char* file, int line) {
+  std::fprintf(stderr, "phalanx: internal fault at %s:%d: %s\n", file, line, condition);
+  std::fflush(stderr);
+  std::abort();
+}
+
+}  // namespace phalanx

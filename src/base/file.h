@@ -1,0 +1,14 @@
+// Whole files in one read; gzip is recognised by its first bytes, "-" is standard input.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace phalanx {
+
+Result<std::string> read_file(const std::string& path);
+Result<std::string> gunzip(const std::string& compressed);
+Result<void> write_file(const std::string& path, const std::string& content);
+
+}  // namespace phalanx

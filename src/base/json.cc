@@ -1,0 +1,190 @@
+#include "base/json.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+namespace phalanx {
+namespace {
+
+// Nesting deeper than this is refused rather than followed: no Kubernetes object comes near it.
+constexpr size_t kMaxDepth = 64;
+
+std::string quoted(std::string_view text) {
+  return json::serialize(json::value(text));
+}
+
+void write_pretty(const json::value& value, const std::string& indent, std::string& out) {
+  const std::string inner = indent + "  ";
+  const auto write_items = [&](char open, char close, const auto& items, auto write_item) {
+    out += open;
+    bool first = true;
+    for (const auto& item : items) {
+      out += first ? "\n" : ",\n";
+      first = false;
+      out += inner;
+      write_item(item);
+    }
+    if (!first) out += "\n" + indent;
+    out += close;
+  };
+  if (value.is_object()) {
+    write_items('{', '}', value.get_object(), [&](const json::key_value_pair& field) {
+      out += quoted(field.key()) + ": ";
+      write_pretty(field.value(), inner, out);
+    });
+  } else if (value.is_array()) {
+    write_items('[', ']', value.get_array(),
+                [&](const json::value& element) { write_pretty(element, inner, out); });
+  } else {
+    out += json::serialize(value);
+  }
+}
+
+}  // namespace
+
+Result<json::value> parse_json(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = kMaxDepth;
+  json::stream_parser parser({}, options);
+  json::error_code code;
+  const size_t consumed = parser.write_some(text.data(), text.size(), code);
+  const auto trailing = text.substr(std::min(consumed, text.size()));
+  if (!code && trailing.find_first_not_of(" \t\r\n") != std::string_view::npos) {
+    code = json::error::extra_data;
+  }
+  if (!code) parser.finish(code);
+  if (code) {
+    const auto before = text.substr(0, consumed);
+    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
+    const auto line_start = before.rfind('\n');
+    const size_t column =
+        before.size() - (line_start == std::string_view::npos ? 0 : line_start + 1) + 1;
+    return fail(
+        fmt::format("line {}, column {}: not valid JSON: {}", line, column, code.message()));
+  }
+  return parser.release();
+}
+
+std::string pretty_json(const json::value& value) {
+  std::string out;
+  write_pretty(value, "", out);
+  return out;
+}
+
+JsonReader::JsonReader(const json::value* value, std::string path, DecodeStatus& status)
+    : path_(std::move(path)), status_(&status) {
+  if (value == nullptr || value->is_null()) return;
+  if (!value->is_object()) {
+    status_->report(path_, "must be an object");
+    return;
+  }
+  object_ = &value->get_object();
+}
+
+std::string JsonReader::path_of(std::string_view name) const {
+  return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
+}
+
+const json::value* JsonReader::find(std::string_view name) const {
+  if (object_ == nullptr) return nullptr;
+  const json::value* value = object_->if_contains(name);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+void JsonReader::report(std::string_view name, const std::string& reason) const {
+  status_->report(path_of(name), reason);
+}
+
+std::optional<std::string> JsonReader::optional_string(std::string_view name) const {
+  const json::value* value = find(name);
+  if (value == nullptr) return std::nullopt;
+  if (!value->is_string()) {
+    report(name, "must be a string");
+    return std::nullopt;
+  }
+  return std::string(value->get_string());
+}
+
+std::string JsonReader::string(std::string_view name, std::string_view fallback) const {
+  return optional_string(name).value_or(std::string(fallback));
+}
+
+std::string JsonReader::required_string(std::string_view name) const {
+  auto value = optional_string(name);
+  if (!value && !has(name)) report(name, "is required");
+  return value.value_or("");
+}
+
+bool JsonReader::boolean(std::string_view name, bool fallback) const {
+  const json::value* value = find(name);
+  if (value == nullptr) return fallback;
+  if (value->is_bool()) return value->get_bool();
+  report(name, "must be true or false");
+  return fallback;
+}
+
+std::optional<int64_t> JsonReader::optional_integer(std::string_view name, int64_t minimum,
+                                                    int64_t maximum) const {
+  const json::value* value = find(name);
+  if (value == nullptr) return std::nullopt;
+  json::error_code code;
+  const auto number = value->to_number<int64_t>(code);
+  if (code) {
+    report(name, "must be a whole number");
+    return std::nullopt;
+  }
+  if (number < minimum || number > maximum) {
+    report(name, fmt::format("is {}, but must be between {} and {}", number, minimum, maximum));
+    return std::nullopt;
+  }
+  return number;
+}
+
+int64_t JsonReader::integer(std::string_view name, int64_t fallback, int64_t minimum,
+                            int64_t maximum) const {
+  return optional_integer(name, minimum, maximum).value_or(fallback);
+}
+
+JsonReader JsonReader::object(std::string_view name) const {
+  return JsonReader(find(name), path_of(name), *status_);
+}
+
+std::vector<std::string> JsonReader::strings(std::string_view name) const {
+  std::vector<std::string> result;
+  each(name, [&](const json::value& element, const std::string& path) {
+    if (element.is_string()) {
+      result.emplace_back(element.get_string());
+    } else {
+      status_->report(path, "must be a string");
+    }
+  });
+  return result;
+}
+
+std::map<std::string, std::string> JsonReader::string_map(std::string_view name) const {
+  std::map<std::string, std::string> result;
+  const JsonReader fields = object(name);
+  if (!fields.present()) return result;
+  for (const auto& [key, value] : *fields.object_) {
+    if (value.is_string()) {
+      result.emplace(key, value.get_string());
+    } else {
+      fields.report(key, "must be a string");
+    }
+  }
+  return result;
+}
+
+void JsonReader::allow_only(std::initializer_list<std::string_view> names) const {
+  if (object_ == nullptr) return;
+  for (const auto& field : *object_) {
+    if (std::find(names.begin(), names.end(), std::string_view(field.key())) == names.end()) {
+      report(field.key(), "unknown field");
+    }
+  }
+}
+
+}  // namespace phalanx

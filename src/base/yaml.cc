@@ -1,0 +1,163 @@
+#include "base/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/yaml.h>
+
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+namespace phalanx {
+namespace {
+
+constexpr int kMaxDepth = 64;
+constexpr size_t kMaxValues = 50'000'000;
+
+struct Conversion {
+  size_t values = 0;
+};
+
+json::value typed_scalar(const std::string& text) {
+  if (text.empty() || text == "~" || text == "null" || text == "Null" || text == "NULL") {
+    return nullptr;
+  }
+  if (text == "true" || text == "True" || text == "TRUE") return true;
+  if (text == "false" || text == "False" || text == "FALSE") return false;
+  const char* begin = text.data() + (text[0] == '+' && text.size() > 1 ? 1 : 0);
+  const char* end = text.data() + text.size();
+  int64_t whole = 0;
+  if (auto [rest, code] = std::from_chars(begin, end, whole); code == std::errc() && rest == end) {
+    return whole;
+  }
+  const bool numeric = text.find_first_not_of("0123456789+-.eE") == std::string::npos &&
+                       text.find_first_of("0123456789") != std::string::npos;
+  double number = 0;
+  if (numeric) {
+    if (auto [rest, code] = std::from_chars(begin, end, number);
+        code == std::errc() && rest == end && std::isfinite(number)) {
+      return number;
+    }
+  }
+  return json::value(text);
+}
+
+Result<json::value> convert(const YAML::Node& node, int depth, Conversion& conversion) {
+  const auto refuse = [&](std::string_view reason) {
+    return fail(fmt::format("line {}: {}", node.Mark().line + 1, reason));
+  };
+  if (depth > kMaxDepth) return refuse(fmt::format("nested deeper than {} levels", kMaxDepth));
+  if (++conversion.values > kMaxValues) return refuse("too many values (aliases of aliases?)");
+  switch (node.Type()) {
+    case YAML::NodeType::Undefined:
+    case YAML::NodeType::Null:
+      return json::value(nullptr);
+    case YAML::NodeType::Scalar: {
+      // yaml-cpp tags quoted scalars "!" and plain ones "?"; "!!str" asks for a string by name.
+      const bool plain = node.Tag() == "?" || node.Tag().empty();
+      return plain ? typed_scalar(node.Scalar()) : json::value(node.Scalar());
+    }
+    case YAML::NodeType::Sequence: {
+      json::array array;
+      for (const YAML::Node& element : node) {
+        ASSIGN_OR_RETURN(json::value value, convert(element, depth + 1, conversion));
+        array.push_back(std::move(value));
+      }
+      return array;
+    }
+    case YAML::NodeType::Map: {
+      json::object object;
+      for (const auto& field : node) {
+        if (!field.first.IsScalar()) return refuse("a key must be a plain word or string");
+        ASSIGN_OR_RETURN(json::value value, convert(field.second, depth + 1, conversion));
+        const std::string& key = field.first.Scalar();
+        if (object.contains(key)) return refuse(fmt::format("the key \"{}\" stands twice", key));
+        object.emplace(key, std::move(value));
+      }
+      return object;
+    }
+  }
+  return refuse("not a YAML value");
+}
+
+void emit(YAML::Emitter& out, const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::null:
+      out << YAML::Null;
+      break;
+    case json::kind::bool_:
+      out << value.get_bool();
+      break;
+    case json::kind::int64:
+      out << value.get_int64();
+      break;
+    case json::kind::uint64:
+      out << value.get_uint64();
+      break;
+    case json::kind::double_:
+      out << value.get_double();
+      break;
+    case json::kind::string: {
+      const std::string text(value.get_string());
+      // A string that would read back as something else needs its quotes.
+      if (!typed_scalar(text).is_string()) out << YAML::DoubleQuoted;
+      out << text;
+      break;
+    }
+    case json::kind::array:
+      if (value.get_array().empty()) out << YAML::Flow;
+      out << YAML::BeginSeq;
+      for (const json::value& element : value.get_array()) emit(out, element);
+      out << YAML::EndSeq;
+      break;
+    case json::kind::object:
+      if (value.get_object().empty()) out << YAML::Flow;
+      out << YAML::BeginMap;
+      for (const auto& field : value.get_object()) {
+        out << YAML::Key << std::string(field.key()) << YAML::Value;
+        emit(out, field.value());
+      }
+      out << YAML::EndMap;
+      break;
+  }
+}
+
+}  // namespace
+
+Result<std::vector<Document>> parse_documents(std::string_view text) {
+  std::vector<Document> documents;
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos) return documents;
+  if (text[start] == '{' || text[start] == '[') {
+    // JSON is a subset of YAML, but the JSON parser is a hundred times faster. A YAML flow mapping
+    // that is not JSON falls through to the YAML parser.
+    auto value = parse_json(text);
+    if (value) {
+      documents.push_back({std::move(*value), 1});
+      return documents;
+    }
+    if (text[start + 1] == '"' || text.find("\n---") == std::string_view::npos) {
+      return std::unexpected(value.error());
+    }
+  }
+  try {
+    std::istringstream stream{std::string(text)};
+    for (const YAML::Node& node : YAML::LoadAll(stream)) {
+      Conversion conversion;
+      const int line = node.Mark().line + 1;
+      ASSIGN_OR_RETURN(json::value value, convert(node, 0, conversion));
+      if (!value.is_null()) documents.push_back({std::move(value), line});
+    }
+  } catch (const YAML::Exception& problem) {
+    return fail(fmt::format("line {}, column {}: not valid YAML: {}", problem.mark.line + 1,
+                            problem.mark.column + 1, problem.msg));
+  }
+  return documents;
+}
+
+std::string to_yaml(const json::value& value) {
+  YAML::Emitter out;
+  emit(out, value);
+  return std::string(out.c_str()) + "\n";
+}
+
+}  // namespace phalanx

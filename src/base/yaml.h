@@ -1,0 +1,26 @@
+// YAML and JSON files as JSON documents: one way to read what people give us.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace phalanx {
+
+struct Document {
+  json::value value;
+  int line = 1;  // where it begins in its file
+};
+
+// All documents of a YAML stream, or the one of a JSON text. Empty documents are left out.
+// Plain scalars are typed as YAML 1.2's core schema does (true, null, 12, 1.5); quoted ones are
+// strings. Anchors are followed within bounds, so that a "billion laughs" file is refused.
+Result<std::vector<Document>> parse_documents(std::string_view text);
+
+// The value as a YAML document, in the style of kubectl.
+std::string to_yaml(const json::value& value);
+
+}  // namespace phalanx

@@ -1,0 +1,29 @@
+// What all subcommands share: exit codes, and where output goes.
+//
+// With --json or -o json standard output holds exactly one JSON document; progress and remarks go
+// to standard error, always.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace phalanx::cli {
+
+enum ExitCode : int {
+  kDone = 0,
+  kBadInput = 1,
+  kExplainedNo = 2,
+  kInternalFault = 3,
+};
+
+// Prints "phalanx: <message>" to standard error and gives kBadInput.
+int bad_input(const std::string& message);
+
+// Each registers its subcommand; `run` is set to what the chosen one does.
+using Run = std::function<int()>;
+void add_place_command(CLI::App& app, Run& run);
+void add_conformance_command(CLI::App& app, Run& run);
+void add_bench_command(CLI::App& app, Run& run);
+
+}  // namespace phalanx::cli

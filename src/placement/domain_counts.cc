@@ -1,0 +1,314 @@
+#include "placement/domain_counts.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+#include "base/saturating.h"
+
+namespace phalanx::placement {
+namespace {
+
+constexpr int32_t kMaxCount = std::numeric_limits<int32_t>::max();
+
+int32_t clamp(int64_t value) {
+  return static_cast<int32_t>(std::clamp<int64_t>(value, 0, kMaxCount));
+}
+
+int64_t capacity(const topology::DomainTree& tree, ResourceId resource, uint32_t leaf,
+                 bool simulate_empty) {
+  const auto free = tree.free(resource);
+  int64_t result = free.empty() ? 0 : free[leaf];
+  if (simulate_empty) {
+    const auto used = tree.used(resource);
+    if (!used.empty()) result = saturating_add(result, used[leaf]);
+  }
+  return result;
+}
+
+// Lowers each of pods[begin, end) to what the column allows.
+void lower_to_column(int32_t* pods, const int64_t* column, uint32_t begin, uint32_t end,
+                     int64_t amount) {
+  if (amount == 1) {
+    for (uint32_t leaf = begin; leaf < end; ++leaf) {
+      const int64_t fit = std::max<int64_t>(column[leaf], 0);
+      pods[leaf] = static_cast<int32_t>(std::min<int64_t>(pods[leaf], fit));
+    }
+    return;
+  }
+  const Divisor divisor(amount);
+  for (uint32_t leaf = begin; leaf < end; ++leaf) {
+    pods[leaf] = static_cast<int32_t>(std::min<int64_t>(pods[leaf], divisor.divide(column[leaf])));
+  }
+}
+
+}  // namespace
+
+LeafFit fit_in_leaf(const topology::DomainTree& tree, uint32_t leaf,
+                    const topology::RequestVector& request, bool simulate_empty) {
+  LeafFit fit{kMaxCount, {}};
+  for (const topology::Request& need : request) {
+    if (need.amount <= 0) continue;
+    const int64_t pods = capacity(tree, need.resource, leaf, simulate_empty) / need.amount;
+    if (!fit.limiting.valid() || clamp(pods) < fit.pods) fit = {clamp(pods), need.resource};
+  }
+  return fit;
+}
+
+DomainCounts::DomainCounts(const topology::DomainTree& tree, CountedShape shape,
+                           std::shared_ptr<const NodeFilter> filter,
+                           std::shared_ptr<const NodeFilter> leader_filter)
+    : tree_(&tree),
+      shape_(std::move(shape)),
+      filter_(std::move(filter)),
+      leader_filter_(std::move(leader_filter)),
+      slices_are_pods_(shape_.slice_size == 1 && shape_.slice_level == tree.lowest() &&
+                       !shape_.leader),
+      has_scores_(!filter_->scores().empty()),
+      levels_(tree.level_count()) {
+  count_all();
+}
+
+void DomainCounts::count_all() {
+  for (int level = 0; level < tree_->level_count(); ++level) {
+    Level& counts = levels_[level];
+    const uint32_t size = tree_->size(level);
+    counts.pods.resize(size);
+    if (!slices_are_pods_ && level <= shape_.slice_level) counts.slices.resize(size);
+    if (has_leader()) {
+      counts.pods_beside_leader.resize(size);
+      counts.slices_beside_leader.resize(size);
+      counts.leaders.resize(size);
+    }
+    if (has_scores_) counts.scores.resize(size);
+  }
+  if (has_scores_) levels_[tree_->lowest()].scores = filter_->scores();
+  count_leaves();
+  for (uint32_t leaf = 0; leaf < tree_->leaf_count() && has_leader(); ++leaf) {
+    count_leader_leaf(leaf);
+  }
+  if (!slices_are_pods_ && shape_.slice_level == tree_->lowest()) {
+    for (uint32_t leaf = 0; leaf < tree_->leaf_count(); ++leaf) set_leaf_slices(leaf);
+  }
+  for (int level = tree_->lowest() - 1; level >= 0; --level) {
+    if (has_leader() || has_scores_) {
+      for (uint32_t domain = 0; domain < tree_->size(level); ++domain) {
+        set_numbers(level, domain, roll_up(level, domain));
+      }
+    } else {
+      roll_up_pods(level);
+    }
+  }
+  position_ = tree_->position();
+}
+
+void DomainCounts::count_leaves() {
+  // Columns are visited block by block, so that the counts stay in the first-level cache.
+  constexpr uint32_t kBlock = 4096;
+  std::vector<int32_t>& pods = levels_[tree_->lowest()].pods;
+  std::vector<int64_t> emptied;
+  const uint32_t leaf_count = tree_->leaf_count();
+  for (uint32_t begin = 0; begin < leaf_count; begin += kBlock) {
+    const uint32_t end = std::min(begin + kBlock, leaf_count);
+    std::fill(pods.begin() + begin, pods.begin() + end, kMaxCount);
+    for (const topology::Request& need : shape_.worker) {
+      if (need.amount <= 0) continue;
+      const auto free = tree_->free(need.resource);
+      if (shape_.simulate_empty) {
+        emptied.resize(leaf_count);
+        for (uint32_t leaf = begin; leaf < end; ++leaf) {
+          emptied[leaf] = capacity(*tree_, need.resource, leaf, true);
+        }
+        lower_to_column(pods.data(), emptied.data(), begin, end, need.amount);
+      } else if (free.empty()) {
+        std::fill(pods.begin() + begin, pods.begin() + end, 0);
+      } else {
+        lower_to_column(pods.data(), free.data(), begin, end, need.amount);
+      }
+    }
+    for (uint32_t leaf = begin; leaf < end && !filter_->admits_all(); ++leaf) {
+      if (!filter_->admits(leaf)) pods[leaf] = 0;
+    }
+  }
+}
+
+// The workers' vector is counted in what the leader's leaves over.
+void DomainCounts::count_leader_leaf(uint32_t leaf) {
+  Level& counts = levels_[tree_->lowest()];
+  counts.pods_beside_leader[leaf] = counts.pods[leaf];
+  counts.leaders[leaf] = 0;
+  const bool leader_fits =
+      tree_->leaf_active(leaf) && filter_->admits(leaf) && leader_filter_->admits(leaf) &&
+      fit_in_leaf(*tree_, leaf, *shape_.leader, shape_.simulate_empty).pods > 0;
+  if (!leader_fits) return;
+  counts.leaders[leaf] = 1;
+  int32_t beside = counts.pods[leaf];
+  for (const topology::Request& need : shape_.worker) {
+    if (need.amount <= 0) continue;
+    const auto taken =
+        std::ranges::find(*shape_.leader, need.resource, &topology::Request::resource);
+    if (taken == shape_.leader->end()) continue;
+    const int64_t left = saturating_subtract(
+        capacity(*tree_, need.resource, leaf, shape_.simulate_empty), taken->amount);
+    beside = std::min(beside, clamp(left / need.amount));
+  }
+  counts.pods_beside_leader[leaf] = beside;
+}
+
+void DomainCounts::set_leaf_slices(uint32_t leaf) {
+  Level& counts = levels_[tree_->lowest()];
+  counts.slices[leaf] = counts.pods[leaf] / shape_.slice_size;
+  if (has_leader()) {
+    counts.slices_beside_leader[leaf] = counts.pods_beside_leader[leaf] / shape_.slice_size;
+  }
+}
+
+// The roll-up of whole levels without leaders or scores: two segmented sums.
+void DomainCounts::roll_up_pods(int level) {
+  const auto first_child = tree_->first_children(level);
+  const Level& children = levels_[level + 1];
+  Level& parents = levels_[level];
+  const bool sum_slices = !slices_are_pods_ && level < shape_.slice_level;
+  for (uint32_t domain = 0; domain < tree_->size(level); ++domain) {
+    int64_t pods = 0;
+    int64_t slices = 0;
+    for (uint32_t child = first_child[domain]; child < first_child[domain + 1]; ++child) {
+      pods += contribution(level + 1, children.pods[child]);
+      if (sum_slices) slices += children.slices[child];
+    }
+    parents.pods[domain] = clamp(pods);
+    if (slices_are_pods_ || level > shape_.slice_level) continue;
+    parents.slices[domain] = sum_slices ? clamp(slices) : parents.pods[domain] / shape_.slice_size;
+  }
+}
+
+DomainNumbers DomainCounts::roll_up(int level, uint32_t domain, bool round_inner) const {
+  const auto [begin, end] = tree_->children(level, domain);
+  DomainNumbers sum;
+  int64_t pods = 0;
+  int64_t slices = 0;
+  int64_t least_pod_loss = std::numeric_limits<int64_t>::max();
+  int64_t least_slice_loss = std::numeric_limits<int64_t>::max();
+  for (uint32_t child = begin; child < end; ++child) {
+    DomainNumbers part = numbers(level + 1, child);
+    if (round_inner) {
+      part.pods = contribution(level + 1, part.pods);
+      part.pods_beside_leader = contribution(level + 1, part.pods_beside_leader);
+    }
+    pods += part.pods;
+    slices += part.slices;
+    sum.score += part.score;
+    sum.leaders = std::max(sum.leaders, part.leaders);
+    if (has_leader() && part.leaders == 0) continue;
+    least_pod_loss = std::min<int64_t>(least_pod_loss, part.pods - part.pods_beside_leader);
+    least_slice_loss = std::min<int64_t>(least_slice_loss, part.slices - part.slices_beside_leader);
+  }
+  sum.pods = clamp(pods);
+  if (least_pod_loss != std::numeric_limits<int64_t>::max()) {
+    sum.pods_beside_leader = clamp(pods - least_pod_loss);
+    sum.slices_beside_leader = clamp(slices - least_slice_loss);
+  }
+  sum.slices = clamp(slices);
+  if (level == shape_.slice_level) {
+    sum.slices = sum.pods / shape_.slice_size;
+    sum.slices_beside_leader = sum.pods_beside_leader / shape_.slice_size;
+  }
+  return sum;
+}
+
+DomainNumbers DomainCounts::numbers(int level, uint32_t domain) const {
+  const Level& counts = levels_[level];
+  DomainNumbers result;
+  result.pods = counts.pods[domain];
+  result.slices = slices(level, domain);
+  result.pods_beside_leader = result.pods;
+  result.slices_beside_leader = result.slices;
+  if (has_leader()) {
+    result.pods_beside_leader = counts.pods_beside_leader[domain];
+    result.slices_beside_leader = counts.slices_beside_leader[domain];
+    result.leaders = counts.leaders[domain];
+  }
+  if (has_scores_) result.score = counts.scores[domain];
+  return result;
+}
+
+void DomainCounts::set_numbers(int level, uint32_t domain, const DomainNumbers& numbers) {
+  Level& counts = levels_[level];
+  counts.pods[domain] = numbers.pods;
+  if (!counts.slices.empty()) counts.slices[domain] = numbers.slices;
+  if (has_leader()) {
+    counts.pods_beside_leader[domain] = numbers.pods_beside_leader;
+    counts.slices_beside_leader[domain] = numbers.slices_beside_leader;
+    counts.leaders[domain] = static_cast<uint8_t>(numbers.leaders);
+  }
+  if (has_scores_) counts.scores[domain] = numbers.score;
+}
+
+void DomainCounts::refresh() {
+  const auto changes = tree_->changes_since(position_);
+  if (!changes || changes->size() > tree_->leaf_count() / 4 + 16) {
+    count_all();
+    return;
+  }
+  uint32_t previous = NodeId::kNone;
+  for (const uint32_t leaf : *changes) {
+    if (leaf != previous) recount_leaf(leaf);
+    previous = leaf;
+  }
+  position_ = tree_->position();
+}
+
+void DomainCounts::recount_leaf(uint32_t leaf) {
+  const int lowest = tree_->lowest();
+  Level& counts = levels_[lowest];
+  const int32_t old_pods = counts.pods[leaf];
+  counts.pods[leaf] = tree_->leaf_active(leaf) && filter_->admits(leaf)
+                          ? fit_in_leaf(*tree_, leaf, shape_.worker, shape_.simulate_empty).pods
+                          : 0;
+  if (has_leader() || has_scores_) {
+    // A leader's smallest loss is no sum: recount the ancestors from their children.
+    if (has_leader()) count_leader_leaf(leaf);
+    if (!slices_are_pods_ && shape_.slice_level == lowest) set_leaf_slices(leaf);
+    uint32_t domain = leaf;
+    for (int level = lowest - 1; level >= 0; --level) {
+      domain = tree_->parent(level + 1, domain);
+      set_numbers(level, domain, roll_up(level, domain));
+    }
+    return;
+  }
+  if (counts.pods[leaf] != old_pods) update_ancestors(leaf, old_pods);
+}
+
+// Carries the difference of one leaf upwards: a few additions, whatever the fan-out.
+void DomainCounts::update_ancestors(uint32_t leaf, int32_t old_pods) {
+  const int lowest = tree_->lowest();
+  uint32_t domain = leaf;
+  int32_t new_pods = levels_[lowest].pods[leaf];
+  int32_t slice_change = 0;
+  if (!slices_are_pods_ && shape_.slice_level == lowest) {
+    slice_change = -levels_[lowest].slices[leaf];
+    set_leaf_slices(leaf);
+    slice_change += levels_[lowest].slices[leaf];
+  }
+  for (int level = lowest - 1; level >= 0; --level) {
+    const int32_t change = contribution(level + 1, new_pods) - contribution(level + 1, old_pods);
+    domain = tree_->parent(level + 1, domain);
+    Level& counts = levels_[level];
+    old_pods = counts.pods[domain];
+    const bool saturated = old_pods == kMaxCount || old_pods > kMaxCount - std::max(change, 0);
+    if (saturated) {
+      const DomainNumbers exact = roll_up(level, domain);
+      if (!counts.slices.empty()) slice_change = exact.slices - counts.slices[domain];
+      set_numbers(level, domain, exact);
+    } else {
+      counts.pods[domain] = old_pods + change;
+      if (!slices_are_pods_ && level == shape_.slice_level) {
+        slice_change = counts.pods[domain] / shape_.slice_size - counts.slices[domain];
+      }
+      if (!slices_are_pods_ && level <= shape_.slice_level) counts.slices[domain] += slice_change;
+    }
+    new_pods = counts.pods[domain];
+  }
+}
+
+}  // namespace phalanx::placement

@@ -1,0 +1,92 @@
+#include "placement/optimal_subset.h"
+
+#include <algorithm>
+#include <map>
+
+namespace phalanx::placement {
+
+std::optional<GreedyFit> greedy_fit(const CandidateList& list, int32_t slices, bool leader,
+                                    bool scored) {
+  GreedyFit fit;
+  CandidateList rest = list;
+  size_t next = 0;
+  if (leader) {
+    sort_by_leader(rest, scored, false);
+    while (leader && next < rest.size() && rest[next].numbers.leaders > 0) {
+      const DomainNumbers& numbers = rest[next++].numbers;
+      fit.last_leader = numbers;
+      ++fit.domains;
+      slices -= numbers.slices_beside_leader;
+      leader = false;
+    }
+    if (leader) return std::nullopt;
+    rest.erase(rest.begin(), rest.begin() + static_cast<ptrdiff_t>(next));
+  }
+  sort_plain(rest, scored, false);
+  for (const Candidate& candidate : rest) {
+    if (slices <= 0 || candidate.numbers.slices == 0) break;
+    fit.last_other = candidate.numbers;
+    ++fit.domains;
+    slices -= candidate.numbers.slices;
+  }
+  if (slices > 0) return std::nullopt;
+  return fit;
+}
+
+namespace {
+
+// A partial choice: which domain came last, and the choice before it.
+struct Step {
+  uint32_t candidate = 0;
+  int32_t previous = -1;
+};
+
+// By leaders left, then pods left: the first choice that led there.
+using States = std::map<std::pair<int32_t, int64_t>, int32_t>;
+
+}  // namespace
+
+std::optional<CandidateList> optimal_subset(const CandidateList& list, int32_t slices,
+                                            int32_t slice_size, bool leader, bool scored) {
+  const auto fit = greedy_fit(list, slices, leader, scored);
+  if (!fit) return std::nullopt;
+  const int32_t size = fit->domains;
+  std::vector<Step> steps;
+  std::vector<States> by_size(size + 1);
+  by_size[0].emplace(std::pair(leader ? 1 : 0, static_cast<int64_t>(slices) * slice_size), -1);
+
+  for (uint32_t index = 0; index < list.size(); ++index) {
+    const DomainNumbers& numbers = list[index].numbers;
+    for (int32_t used = std::min<int32_t>(size, static_cast<int32_t>(index) + 1); used >= 1;
+         --used) {
+      const auto extend = [&](std::pair<int32_t, int64_t> state, int32_t from) {
+        const auto [entry, is_new] =
+            by_size[used].emplace(state, static_cast<int32_t>(steps.size()));
+        if (is_new) steps.push_back({index, from});
+      };
+      for (const auto& [state, last] : by_size[used - 1]) {
+        const auto& [leaders_left, pods_left] = state;
+        if (leaders_left <= 0 && pods_left <= 0) continue;
+        if (leaders_left > 0 && numbers.leaders > 0) {
+          extend({leaders_left - numbers.leaders, pods_left - numbers.pods_beside_leader}, last);
+        }
+        if (numbers.slices > 0) extend({leaders_left, pods_left - numbers.pods}, last);
+      }
+    }
+  }
+
+  // The largest number of pods left that is not above zero: the least waste.
+  const States& complete = by_size[size];
+  auto best = complete.upper_bound({0, 0});
+  if (best == complete.begin()) return std::nullopt;
+  --best;
+  if (best->first.first != 0) return std::nullopt;
+  CandidateList subset;
+  for (int32_t step = best->second; step >= 0; step = steps[step].previous) {
+    subset.push_back(list[steps[step].candidate]);
+  }
+  std::ranges::reverse(subset);
+  return subset;
+}
+
+}  // namespace phalanx::placement
