@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <tuple>
 
 #include "placement/descend.h"
@@ -14,12 +15,11 @@ using topology::DomainRange;
 
 // How evenly the pods are spread over the children; summed in ascending order, so that equal
 // multisets give equal results.
-double entropy(const DomainCounts& counts, int level, uint32_t domain) {
-  const auto [begin, end] = counts.tree().children(level, domain);
+double entropy(const std::vector<DomainNumbers>& children) {
   std::vector<int32_t> pods;
   double total = 0;
-  for (uint32_t child = begin; child < end; ++child) {
-    if (counts.pods(level + 1, child) > 0) pods.push_back(counts.pods(level + 1, child));
+  for (const DomainNumbers& child : children) {
+    if (child.pods > 0) pods.push_back(child.pods);
   }
   std::ranges::sort(pods);
   for (const int32_t count : pods) total += count;
@@ -28,25 +28,43 @@ double entropy(const DomainCounts& counts, int level, uint32_t domain) {
   return sum;
 }
 
+int32_t largest(std::span<const int32_t> column) {
+  int32_t most = 0;
+  for (const int32_t value : column) most = std::max(most, value);
+  return most;
+}
+
+int32_t rounded_up(int32_t count, int32_t size) {
+  return size <= 0 ? 0 : (count - 1) / size + 1;
+}
+
 class Balancer {
  public:
   Balancer(const DomainCounts& counts, const LevelPlan& plan)
-      : original_(counts),
-        work_(counts),
+      : counts_(counts),
         plan_(plan),
         tree_(counts.tree()),
         leader_(counts.has_leader()),
+        scored_(counts.has_scores()),
         two_levels_(plan.level < plan.slice_level) {}
 
   std::optional<std::vector<Share>> place() {
+    // What no place can beat: every share as large as the largest domains allow, in as few domains.
+    const int32_t fewest_shares = rounded_up(
+        plan_.slices, largest(counts_.slice_column(plan_.level + (two_levels_ ? 1 : 0))));
+    const int32_t best_threshold = fewest_shares > 0 ? plan_.slices / fewest_shares : 0;
+    const int32_t fewest_domains =
+        rounded_up(plan_.slices, largest(counts_.slice_column(plan_.level)));
+
     std::optional<Found> best;
     const uint32_t parents = plan_.level == 0 ? 1 : tree_.size(plan_.level - 1);
     for (uint32_t parent = 0; parent < parents; ++parent) {
+      if (plan_.level > 0 && counts_.slices(plan_.level - 1, parent) < plan_.slices) continue;
       const DomainRange domains = tree_.children(plan_.level - 1, parent);
-      if (auto found = evaluate(domains, best ? best->threshold : 0)) {
-        if (!best || found->threshold > best->threshold || found->used < best->used) best = found;
-      }
-      restore(domains);
+      const auto found = evaluate(domains, best ? best->threshold : 0);
+      if (!found) continue;
+      if (!best || found->threshold > best->threshold || found->used < best->used) best = found;
+      if (best->threshold == best_threshold && best->used == fewest_domains) break;
     }
     if (!best || best->threshold <= 0) return std::nullopt;
     return place_in(*best);
@@ -59,18 +77,10 @@ class Balancer {
     int32_t used = 0;       // domains at the requested level
   };
 
-  [[nodiscard]] DomainRange children_of(DomainRange domains) const {
-    return {tree_.children(plan_.level, domains.begin).begin,
-            tree_.children(plan_.level, domains.end - 1).end};
-  }
-
   // The best threshold of one candidate place, unless it is below `least`.
-  std::optional<Found> evaluate(DomainRange domains, int32_t least) {
+  std::optional<Found> evaluate(DomainRange domains, int32_t least) const {
     if (domains.size() == 0) return std::nullopt;
-    const CandidateList list = two_levels_
-                                   ? candidates(work_, plan_.level + 1, children_of(domains))
-                                   : candidates(work_, plan_.level, domains);
-    const auto fit = greedy_fit(list, plan_.slices, leader_, original_.has_scores());
+    const auto fit = fit_over_shares(domains);
     if (!fit || fit->domains == 0) return std::nullopt;
     int32_t threshold = plan_.slices / fit->domains;
     if (fit->last_leader) {
@@ -83,116 +93,168 @@ class Balancer {
       if (leader_) lower = std::min(threshold, fit->last_other->slices_beside_leader);
     }
     if (threshold < least) return std::nullopt;
-    auto used = prune_and_fit(domains, threshold);
+    auto used = domains_used(domains, threshold);
     if (!used && lower < threshold) {
       if (lower <= 0 || lower < least) return std::nullopt;
       threshold = lower;
-      restore(domains);
-      used = prune_and_fit(domains, threshold);
+      used = domains_used(domains, threshold);
     }
     if (!used) return std::nullopt;
     return Found{domains, threshold, *used};
   }
 
-  std::optional<int32_t> prune_and_fit(DomainRange domains, int32_t threshold) {
-    prune(domains, threshold);
-    const auto fit = greedy_fit(candidates(work_, plan_.level, domains), plan_.slices, leader_,
-                                original_.has_scores());
+  // The greedy walk over the domains that will get a share each.
+  [[nodiscard]] std::optional<GreedyFit> fit_over_shares(DomainRange domains) const {
+    int level = plan_.level;
+    if (two_levels_) {
+      domains = {tree_.children(level, domains.begin).begin,
+                 tree_.children(level, domains.end - 1).end};
+      ++level;
+    }
+    if (!leader_ && !scored_) {
+      return greedy_fit(
+          std::span(counts_.slice_column(level)).subspan(domains.begin, domains.size()),
+          plan_.slices);
+    }
+    return greedy_fit(candidates(counts_, level, domains), plan_.slices, leader_, scored_);
+  }
+
+  [[nodiscard]] std::optional<int32_t> domains_used(DomainRange domains, int32_t threshold) const {
+    const auto fit = greedy_fit(pruned(domains, threshold), plan_.slices, leader_, scored_);
     if (!fit) return std::nullopt;
     return fit->domains;
   }
 
-  // Cuts what cannot hold `threshold` slices, children first, then the domains with what is left.
-  void prune(DomainRange domains, int32_t threshold) {
-    for (uint32_t domain = domains.begin; domain < domains.end; ++domain) {
-      if (plan_.level < tree_.lowest()) {
-        const auto [begin, end] = tree_.children(plan_.level, domain);
-        for (uint32_t child = begin; child < end; ++child) cut(plan_.level + 1, child, threshold);
-        work_.set_numbers(plan_.level, domain,
-                          work_.roll_up(plan_.level, domain, /*round_inner=*/false));
-      }
-      cut(plan_.level, domain, threshold);
-    }
-  }
-
-  void cut(int level, uint32_t domain, int32_t threshold) {
-    const DomainNumbers numbers = work_.numbers(level, domain);
-    if (numbers.slices < threshold) {
-      clear(level, {domain, domain + 1}, /*leader_only=*/false);
-    } else if (leader_ && numbers.leaders > 0 && numbers.slices_beside_leader < threshold) {
-      clear(level, {domain, domain + 1}, /*leader_only=*/true);
-    }
-  }
-
-  // Clears the domains and, once the place is decided, everything below them.
-  void clear(int level, DomainRange range, bool leader_only) {
-    for (uint32_t domain = range.begin; domain < range.end; ++domain) {
-      DomainNumbers numbers = work_.numbers(level, domain);
-      if (!leader_only) numbers.pods = numbers.slices = 0;
+  // A domain that cannot hold `threshold` slices is cut away; one that cannot beside the leader
+  // is cut for the leader only.
+  [[nodiscard]] DomainNumbers cut(DomainNumbers numbers, int32_t threshold) const {
+    if (numbers.slices < threshold) numbers.pods = numbers.slices = 0;
+    const bool without_leader =
+        numbers.slices < threshold ||
+        (leader_ && numbers.leaders > 0 && numbers.slices_beside_leader < threshold);
+    if (without_leader) {
       numbers.pods_beside_leader = numbers.slices_beside_leader = numbers.leaders = 0;
-      work_.set_numbers(level, domain, numbers);
     }
-    const bool shallow = !decided_ && level > plan_.level;
-    if (level == tree_.lowest() || shallow) return;
-    clear(level + 1,
-          {tree_.children(level, range.begin).begin, tree_.children(level, range.end - 1).end},
-          leader_only);
+    return numbers;
   }
 
-  // Takes back what evaluating a candidate changed: its domains and their children.
-  void restore(DomainRange domains) {
-    if (domains.size() == 0) return;
-    for (uint32_t domain = domains.begin; domain < domains.end; ++domain) {
-      work_.set_numbers(plan_.level, domain, original_.numbers(plan_.level, domain));
-    }
-    if (plan_.level == tree_.lowest()) return;
-    const auto [begin, end] = children_of(domains);
+  [[nodiscard]] std::vector<DomainNumbers> cut_children(uint32_t domain, int32_t threshold) const {
+    std::vector<DomainNumbers> children;
+    const auto [begin, end] = tree_.children(plan_.level, domain);
     for (uint32_t child = begin; child < end; ++child) {
-      work_.set_numbers(plan_.level + 1, child, original_.numbers(plan_.level + 1, child));
+      children.push_back(cut(counts_.numbers(plan_.level + 1, child), threshold));
     }
+    return children;
   }
 
-  std::optional<std::vector<Share>> place_in(const Found& found) {
-    decided_ = true;
-    prune(found.domains, found.threshold);
-    CandidateList list = candidates(work_, plan_.level, found.domains);
-    int level = plan_.level;
-    if (two_levels_) {
-      sort_by_capacity(list);
-      const auto chosen =
-          optimal_subset(list, plan_.slices, plan_.slice_size, leader_, original_.has_scores());
-      if (!chosen) return std::nullopt;
-      list.clear();
-      for (const Candidate& parent : *chosen) {
-        const auto children = candidates(work_, level + 1, tree_.children(level, parent.domain));
-        list.insert(list.end(), children.begin(), children.end());
+  // The domains with what is left of them: children cut first, then added up, then cut themselves.
+  [[nodiscard]] CandidateList pruned(DomainRange domains, int32_t threshold) const {
+    CandidateList list;
+    list.reserve(domains.size());
+    for (uint32_t domain = domains.begin; domain < domains.end; ++domain) {
+      DomainNumbers numbers;
+      if (plan_.level == tree_.lowest()) {
+        numbers = counts_.numbers(plan_.level, domain);
+      } else if (leader_ || scored_) {
+        numbers = counts_.combine(plan_.level, cut_children(domain, threshold));
+      } else if (two_levels_) {
+        numbers = sum_of_kept_children(domain, threshold);
+      }  // else the children are no slices, and all of them are cut
+      list.push_back({domain, cut(numbers, threshold)});
+    }
+    return list;
+  }
+
+  // What combine gives without leader and scores.
+  [[nodiscard]] DomainNumbers sum_of_kept_children(uint32_t domain, int32_t threshold) const {
+    const auto [begin, end] = tree_.children(plan_.level, domain);
+    const auto& slices = counts_.slice_column(plan_.level + 1);
+    const auto& pods = counts_.pod_column(plan_.level + 1);
+    int64_t slice_sum = 0;
+    int64_t pod_sum = 0;
+    for (uint32_t child = begin; child < end; ++child) {
+      if (slices[child] < threshold) continue;
+      slice_sum += slices[child];
+      pod_sum += pods[child];
+    }
+    DomainNumbers numbers;
+    numbers.slices = numbers.slices_beside_leader =
+        static_cast<int32_t>(std::min<int64_t>(slice_sum, INT32_MAX));
+    numbers.pods = numbers.pods_beside_leader =
+        static_cast<int32_t>(std::min<int64_t>(pod_sum, INT32_MAX));
+    return numbers;
+  }
+
+  // Children of the chosen domains; what the domain lost for the leader its children lost, too.
+  [[nodiscard]] CandidateList pruned_children(const CandidateList& chosen,
+                                              int32_t threshold) const {
+    CandidateList list;
+    for (const Candidate& parent : chosen) {
+      uint32_t child = tree_.children(plan_.level, parent.domain).begin;
+      for (DomainNumbers numbers : cut_children(parent.domain, threshold)) {
+        if (leader_ && parent.numbers.leaders == 0) {
+          numbers.pods_beside_leader = numbers.slices_beside_leader = numbers.leaders = 0;
+        }
+        list.push_back({child++, numbers});
       }
-      ++level;
     }
     std::ranges::sort(list, {}, &Candidate::domain);
-    auto set =
-        optimal_subset(list, plan_.slices, plan_.slice_size, leader_, original_.has_scores());
-    if (!set || !give_evenly(*set, found.threshold)) return std::nullopt;
-    return descend(work_, plan_, level, *set, /*keep_shares=*/true);
+    return list;
   }
 
-  void sort_by_capacity(CandidateList& list) const {
-    std::vector<std::pair<std::tuple<int32_t, int32_t, double, uint32_t>, Candidate>> keyed;
-    for (const Candidate& candidate : list) {
-      const DomainNumbers& numbers = candidate.numbers;
-      keyed.push_back({{-numbers.leaders, -numbers.slices_beside_leader,
-                        -entropy(work_, plan_.level, candidate.domain), candidate.domain},
-                       candidate});
+  std::optional<std::vector<Share>> place_in(const Found& found) const {
+    CandidateList list = pruned(found.domains, found.threshold);
+    int level = plan_.level;
+    if (two_levels_) {
+      sort_by_capacity(list, found.threshold);
+      const auto chosen = optimal_subset(list, plan_.slices, plan_.slice_size, leader_, scored_);
+      if (!chosen) return std::nullopt;
+      list = pruned_children(*chosen, found.threshold);
+      ++level;
     }
-    std::ranges::sort(keyed, {}, [](const auto& entry) { return entry.first; });
-    std::ranges::transform(keyed, list.begin(), [](const auto& entry) { return entry.second; });
+    auto set = optimal_subset(list, plan_.slices, plan_.slice_size, leader_, scored_);
+    if (!set || !give_evenly(*set, found.threshold)) return std::nullopt;
+    // Below the set nothing was cut: the original counts serve.
+    return descend(counts_, plan_, level, *set, /*keep_shares=*/true);
+  }
+
+  // Leaders, then slices, then how evenly the children are filled: that is costly to know, and
+  // asked only of domains that are equal otherwise.
+  void sort_by_capacity(CandidateList& list, int32_t threshold) const {
+    const auto size = [](const Candidate& candidate) {
+      return std::pair(-candidate.numbers.leaders, -candidate.numbers.slices_beside_leader);
+    };
+    std::ranges::sort(list, {}, [&](const Candidate& candidate) {
+      return std::pair(size(candidate), candidate.domain);
+    });
+    for (auto begin = list.begin(); begin != list.end();) {
+      const auto end = std::find_if(begin, list.end(), [&](const Candidate& candidate) {
+        return size(candidate) != size(*begin);
+      });
+      const bool empty = !leader_ && begin->numbers.slices == 0;
+      if (end - begin > 1 && !empty) sort_by_entropy(begin, end, threshold);
+      begin = end;
+    }
+  }
+
+  void sort_by_entropy(CandidateList::iterator begin, CandidateList::iterator end,
+                       int32_t threshold) const {
+    std::vector<std::tuple<double, uint32_t, Candidate>> keyed;
+    for (auto candidate = begin; candidate != end; ++candidate) {
+      keyed.emplace_back(-entropy(cut_children(candidate->domain, threshold)), candidate->domain,
+                         *candidate);
+    }
+    std::ranges::sort(keyed, {}, [](const auto& entry) {
+      return std::pair(std::get<0>(entry), std::get<1>(entry));
+    });
+    std::ranges::transform(keyed, begin, [](const auto& entry) { return std::get<2>(entry); });
   }
 
   // Every domain gets the threshold, the first ones as much of the rest as they hold.
   bool give_evenly(CandidateList& set, int32_t threshold) const {
     int64_t extra = plan_.slices - static_cast<int64_t>(set.size()) * threshold;
     if (extra < 0) return false;
-    sort_by_leader(set, original_.has_scores(), /*least_free=*/false);
+    sort_by_leader(set, scored_, /*least_free=*/false);
     bool leader_missing = leader_;
     for (Candidate& candidate : set) {
       DomainNumbers& numbers = candidate.numbers;
@@ -208,13 +270,12 @@ class Balancer {
     return extra == 0 && !leader_missing;
   }
 
-  const DomainCounts& original_;
-  DomainCounts work_;  // what pruning left
+  const DomainCounts& counts_;
   const LevelPlan& plan_;
   const topology::DomainTree& tree_;
   const bool leader_;
+  const bool scored_;
   const bool two_levels_;  // also balance over the children of the requested level's domains
-  bool decided_ = false;
 };
 
 }  // namespace

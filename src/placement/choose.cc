@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 #include <optional>
+#include <span>
+#include <tuple>
 
 #include "placement/take.h"
 
@@ -11,44 +13,64 @@ namespace {
 
 using LevelChoice = std::expected<Choice, Shortfall>;
 
-// ---- Without leader and scores: selection instead of sorting.
+// ---- Without scores: selection instead of sorting.
 //
-// Both orders then rank domains by (slices, pods, path), so "the tightest that holds it all" is a
+// The orders then rank domains by (slices, pods, path), so "the tightest that holds it all" is a
 // minimum, and filling several domains visits them in runs of equal slices. A level of 100 000
-// leaves is scanned a few times instead of sorted.
+// leaves is scanned a few times, in loops without branches, instead of sorted.
+
+constexpr int32_t kNone = std::numeric_limits<int32_t>::max();
 
 class LevelScan {
  public:
   LevelScan(const DomainCounts& counts, int level)
-      : slices_(counts.slice_column(level)), pods_(counts.pod_column(level)) {}
+      : leaders_(counts.leader_column(level)),
+        slices_(counts.has_leader() ? counts.slice_beside_leader_column(level)
+                                    : counts.slice_column(level)),
+        pods_(counts.has_leader() ? counts.pod_beside_leader_column(level)
+                                  : counts.pod_column(level)) {}
 
-  [[nodiscard]] int32_t most_slices() const {
-    int32_t most = 0;
-    for (const int32_t slices : slices_) most = std::max(most, slices);
-    return most;
-  }
-
-  // The domain with the fewest slices in [least, below): fewest pods, then first path.
+  // The domain with the fewest slices in [least, below): fewest pods, then first path. Only
+  // domains that take the leader count, if there is one.
   [[nodiscard]] std::optional<uint32_t> tightest(int32_t least, int32_t below) const {
-    int32_t fewest = below;
-    for (const int32_t slices : slices_) {
-      if (slices >= least && slices < fewest) fewest = slices;
+    int32_t fewest = kNone;
+    for (size_t domain = 0; domain < slices_.size(); ++domain) {
+      const int32_t slices = slices_[domain] >= least ? slices_[domain] : kNone;
+      if (leaders_.empty() || leaders_[domain] > 0) fewest = std::min(fewest, slices);
     }
-    if (fewest == below) return std::nullopt;
+    if (fewest >= below) return std::nullopt;
     std::optional<uint32_t> best;
     for (uint32_t domain = 0; domain < slices_.size(); ++domain) {
-      if (slices_[domain] == fewest && (!best || pods_[domain] < pods_[*best])) best = domain;
+      if (slices_[domain] != fewest || (!leaders_.empty() && leaders_[domain] == 0)) continue;
+      if (!best || pods_[domain] < pods_[*best]) best = domain;
+      if (slices_.data() == pods_.data()) break;  // all of them have as many pods
     }
     return best;
   }
 
-  // All domains with exactly this many slices: fewest pods first, then by path.
-  [[nodiscard]] std::vector<uint32_t> run(int32_t slices) const {
+  // The first domain in the order: what a failed request is measured by.
+  [[nodiscard]] uint32_t first() const {
+    const auto key = [&](uint32_t domain) {
+      return std::tuple(leaders_.empty() ? 0 : -leaders_[domain], -slices_[domain], pods_[domain]);
+    };
+    uint32_t best = 0;
+    for (uint32_t domain = 1; domain < slices_.size(); ++domain) {
+      if (key(domain) < key(best)) best = domain;
+    }
+    return best;
+  }
+
+  // Domains with exactly this many slices, fewest pods first, then by path; at least `enough` of
+  // them if there are.
+  [[nodiscard]] std::vector<uint32_t> run(int32_t slices, size_t enough) const {
+    const bool by_path = slices_.data() == pods_.data();
     std::vector<uint32_t> domains;
     for (uint32_t domain = 0; domain < slices_.size(); ++domain) {
-      if (slices_[domain] == slices) domains.push_back(domain);
+      if (slices_[domain] != slices) continue;
+      domains.push_back(domain);
+      if (by_path && domains.size() >= enough) return domains;
     }
-    if (&slices_ != &pods_) {
+    if (!by_path) {
       std::ranges::sort(domains, {},
                         [&](uint32_t domain) { return std::pair(pods_[domain], domain); });
     }
@@ -57,29 +79,40 @@ class LevelScan {
 
   // The number of slices of the run after `current`, upwards or downwards; 0 at the end.
   [[nodiscard]] int32_t next_run(int32_t current, bool upwards) const {
-    int32_t next = upwards ? std::numeric_limits<int32_t>::max() : 0;
-    bool found = false;
-    for (const int32_t slices : slices_) {
-      if (upwards ? (slices > current && slices <= next) : (slices < current && slices > next)) {
-        next = slices;
-        found = true;
+    constexpr size_t kBlock = 1024;  // between looks at whether the best is found already
+    int32_t next = upwards ? kNone : 0;
+    for (size_t begin = 0; begin < slices_.size(); begin += kBlock) {
+      const size_t end = std::min(begin + kBlock, slices_.size());
+      for (size_t domain = begin; domain < end; ++domain) {
+        const int32_t slices = slices_[domain];
+        next = upwards ? std::min(next, slices > current ? slices : kNone)
+                       : std::max(next, slices < current ? slices : 0);
       }
+      if (next == (upwards ? current + 1 : current - 1)) break;
     }
-    return found ? next : 0;
+    return next == kNone ? 0 : next;
   }
 
  private:
-  const std::vector<int32_t>& slices_;
-  const std::vector<int32_t>& pods_;
+  std::span<const uint8_t> leaders_;  // empty: no leader is asked for
+  std::span<const int32_t> slices_;
+  std::span<const int32_t> pods_;
 };
+
+// No domain can hold more than the largest one above it, and there are fewer of those.
+bool level_above_rules_out(const DomainCounts& counts, const LevelPlan& plan, int level) {
+  if (level == 0) return false;
+  return std::ranges::all_of(counts.slice_column(level - 1),
+                             [&](int32_t slices) { return slices < plan.slices; });
+}
 
 LevelChoice fill_several(const LevelScan& scan, const LevelPlan& plan, int level) {
   Choice choice{level, {}};
   int32_t remaining = plan.slices;
-  int32_t run = plan.least_free ? scan.next_run(0, true)
-                                : scan.next_run(std::numeric_limits<int32_t>::max(), false);
+  int32_t run = plan.least_free ? scan.next_run(0, true) : scan.next_run(kNone, false);
   for (; run > 0 && remaining > 0; run = scan.next_run(run, plan.least_free)) {
-    for (const uint32_t domain : scan.run(run)) {
+    const auto enough = static_cast<size_t>((remaining - 1) / run + 1);
+    for (const uint32_t domain : scan.run(run, enough)) {
       if (remaining <= 0) break;
       uint32_t taken = domain;
       if (!plan.least_free && run >= remaining) {
@@ -93,17 +126,8 @@ LevelChoice fill_several(const LevelScan& scan, const LevelPlan& plan, int level
   return choice;
 }
 
-LevelChoice choose_by_scanning(const DomainCounts& counts, const LevelPlan& plan, int level,
-                               bool may_spread) {
-  const LevelScan scan(counts, level);
-  if (auto single = scan.tightest(plan.slices, std::numeric_limits<int32_t>::max())) {
-    return Choice{level, {*single}};
-  }
-  if (!may_spread) return std::unexpected(Shortfall{level, scan.most_slices()});
-  return fill_several(scan, plan, level);
-}
-
-// ---- With a leader or scores: explicit lists in leader order and plain order.
+// ---- With scores, or a leader and several domains: explicit lists in leader order and plain
+// order.
 
 LevelChoice fill_several_by_sorting(CandidateList list, const LevelPlan& plan, int level,
                                     int32_t leaders, bool scored) {
@@ -148,36 +172,45 @@ LevelChoice choose_level_by_sorting(const DomainCounts& counts, const LevelPlan&
   };
   const auto single = [&](size_t index) { return Choice{level, {list[index].domain}}; };
 
-  if (plan.least_free) {
-    const auto found = std::ranges::find_if(list, holds_all);
-    if (found != list.end()) return single(found - list.begin());
-  } else if (holds_all(list.front())) {
-    return single(tightest(list, 0, plan.slices, leaders, Mode::kSlices, scored));
-  }
-  if (plan.required && scored) {
-    const auto found = std::ranges::find_if(list, holds_all);
-    if (found != list.end()) {
-      return single(
-          tightest(list, found - list.begin(), plan.slices, leaders, Mode::kSlices, scored));
+  const auto first_fit = std::ranges::find_if(list, holds_all);
+  if (first_fit != list.end()) {
+    const size_t index = first_fit - list.begin();
+    if (plan.least_free) return single(index);
+    // With scores the best-scored domain may be too small while a later one is not: only a
+    // required request looks for it.
+    if (index == 0 || plan.required) {
+      return single(tightest(list, index, plan.slices, leaders, Mode::kSlices, scored));
     }
   }
-  if (!may_spread) {
-    return std::unexpected(Shortfall{level, list.front().numbers.slices});
-  }
+  if (!may_spread) return std::unexpected(Shortfall{level, list.front().numbers.slices});
   return fill_several_by_sorting(std::move(list), plan, level, leaders, scored);
+}
+
+LevelChoice choose_level(const DomainCounts& counts, const LevelPlan& plan, int level,
+                         bool may_spread) {
+  if (counts.has_scores()) return choose_level_by_sorting(counts, plan, level, may_spread);
+  const LevelScan scan(counts, level);
+  if (!level_above_rules_out(counts, plan, level)) {
+    if (auto single = scan.tightest(plan.slices, kNone)) return Choice{level, {*single}};
+  }
+  if (!may_spread) {
+    return std::unexpected(Shortfall{level, counts.slices(level, scan.first())});
+  }
+  if (counts.has_leader()) return choose_level_by_sorting(counts, plan, level, may_spread);
+  return fill_several(scan, plan, level);
 }
 
 // Climbs from the requested level: a preferred request that fits in no single domain tries the
 // next level up, and only at the highest takes several.
 template <typename ChooseLevel>
 std::expected<Choice, Shortfall> climb(const DomainCounts& counts, const LevelPlan& plan,
-                                       ChooseLevel choose_level) {
+                                       ChooseLevel choose_at) {
   if (counts.tree().active_leaf_count() == 0) {
     return std::unexpected(Shortfall{plan.level, 0, true});
   }
   for (int level = plan.level;; --level) {
     const bool may_spread = plan.anywhere || (!plan.required && level == 0);
-    LevelChoice choice = choose_level(counts, plan, level, may_spread);
+    LevelChoice choice = choose_at(counts, plan, level, may_spread);
     if (choice || plan.required || may_spread) return choice;
   }
 }
@@ -185,8 +218,7 @@ std::expected<Choice, Shortfall> climb(const DomainCounts& counts, const LevelPl
 }  // namespace
 
 std::expected<Choice, Shortfall> choose(const DomainCounts& counts, const LevelPlan& plan) {
-  if (counts.has_leader() || counts.has_scores()) return choose_by_sorting(counts, plan);
-  return climb(counts, plan, choose_by_scanning);
+  return climb(counts, plan, choose_level);
 }
 
 std::expected<Choice, Shortfall> choose_by_sorting(const DomainCounts& counts,

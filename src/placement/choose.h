@@ -25,8 +25,8 @@ struct Shortfall {
 
 std::expected<Choice, Shortfall> choose(const DomainCounts& counts, const LevelPlan& plan);
 
-// The same by explicit sorting, for requests with leaders or scores; the other kind must come out
-// the same either way (a test compares both).
+// The same by explicit sorting, which requests with scores need; every other kind must come out the
+// same either way (a test compares both).
 std::expected<Choice, Shortfall> choose_by_sorting(const DomainCounts& counts,
                                                    const LevelPlan& plan);
 

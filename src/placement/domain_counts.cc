@@ -10,6 +10,8 @@ namespace phalanx::placement {
 namespace {
 
 constexpr int32_t kMaxCount = std::numeric_limits<int32_t>::max();
+// Columns are visited block by block, so that what is counted stays in the nearest cache.
+constexpr uint32_t kBlock = 2048;
 
 int32_t clamp(int64_t value) {
   return static_cast<int32_t>(std::clamp<int64_t>(value, 0, kMaxCount));
@@ -42,6 +44,17 @@ void lower_to_column(int32_t* pods, const int64_t* column, uint32_t begin, uint3
   }
 }
 
+void divide_column(const std::vector<int32_t>& pods, int32_t size, std::vector<int32_t>& slices) {
+  if (size == 1) {
+    slices = pods;
+    return;
+  }
+  const Divisor divisor(size);
+  for (size_t index = 0; index < pods.size(); ++index) {
+    slices[index] = static_cast<int32_t>(divisor.divide(pods[index]));
+  }
+}
+
 }  // namespace
 
 LeafFit fit_in_leaf(const topology::DomainTree& tree, uint32_t leaf,
@@ -62,8 +75,7 @@ DomainCounts::DomainCounts(const topology::DomainTree& tree, CountedShape shape,
       shape_(std::move(shape)),
       filter_(std::move(filter)),
       leader_filter_(std::move(leader_filter)),
-      slices_are_pods_(shape_.slice_size == 1 && shape_.slice_level == tree.lowest() &&
-                       !shape_.leader),
+      slices_are_pods_(shape_.slice_size == 1 && shape_.slice_level == tree.lowest()),
       has_scores_(!filter_->scores().empty()),
       levels_(tree.level_count()) {
   count_all();
@@ -77,34 +89,32 @@ void DomainCounts::count_all() {
     if (!slices_are_pods_ && level <= shape_.slice_level) counts.slices.resize(size);
     if (has_leader()) {
       counts.pods_beside_leader.resize(size);
-      counts.slices_beside_leader.resize(size);
+      if (!slices_are_pods_) counts.slices_beside_leader.resize(size);
       counts.leaders.resize(size);
     }
     if (has_scores_) counts.scores.resize(size);
   }
   if (has_scores_) levels_[tree_->lowest()].scores = filter_->scores();
   count_leaves();
-  for (uint32_t leaf = 0; leaf < tree_->leaf_count() && has_leader(); ++leaf) {
-    count_leader_leaf(leaf);
-  }
+  if (has_leader()) count_leader_leaves();
   if (!slices_are_pods_ && shape_.slice_level == tree_->lowest()) {
-    for (uint32_t leaf = 0; leaf < tree_->leaf_count(); ++leaf) set_leaf_slices(leaf);
+    Level& leaves = levels_[tree_->lowest()];
+    divide_column(leaves.pods, shape_.slice_size, leaves.slices);
+    divide_column(leaves.pods_beside_leader, shape_.slice_size, leaves.slices_beside_leader);
   }
   for (int level = tree_->lowest() - 1; level >= 0; --level) {
-    if (has_leader() || has_scores_) {
+    if (has_scores_) {
       for (uint32_t domain = 0; domain < tree_->size(level); ++domain) {
         set_numbers(level, domain, roll_up(level, domain));
       }
     } else {
-      roll_up_pods(level);
+      roll_up_level(level);
     }
   }
   position_ = tree_->position();
 }
 
 void DomainCounts::count_leaves() {
-  // Columns are visited block by block, so that the counts stay in the first-level cache.
-  constexpr uint32_t kBlock = 4096;
   std::vector<int32_t>& pods = levels_[tree_->lowest()].pods;
   std::vector<int64_t> emptied;
   const uint32_t leaf_count = tree_->leaf_count();
@@ -129,6 +139,53 @@ void DomainCounts::count_leaves() {
     for (uint32_t leaf = begin; leaf < end && !filter_->admits_all(); ++leaf) {
       if (!filter_->admits(leaf)) pods[leaf] = 0;
     }
+  }
+}
+
+void DomainCounts::count_leader_leaves() {
+  const uint32_t leaf_count = tree_->leaf_count();
+  std::vector<int64_t> left(kBlock);
+  for (uint32_t begin = 0; begin < leaf_count; begin += kBlock) {
+    const uint32_t end = std::min(begin + kBlock, leaf_count);
+    if (!shape_.simulate_empty) {
+      count_leader_block(begin, end, left);
+      continue;
+    }
+    for (uint32_t leaf = begin; leaf < end; ++leaf) count_leader_leaf(leaf);
+  }
+}
+
+// Column by column, like the pods themselves: where the leader fits, and what is left beside it.
+void DomainCounts::count_leader_block(uint32_t begin, uint32_t end, std::vector<int64_t>& left) {
+  Level& counts = levels_[tree_->lowest()];
+  uint8_t* leaders = counts.leaders.data();
+  for (uint32_t leaf = begin; leaf < end; ++leaf) leaders[leaf] = tree_->leaf_active(leaf) ? 1 : 0;
+  for (const topology::Request& need : *shape_.leader) {
+    if (need.amount <= 0) continue;
+    const auto free = tree_->free(need.resource);
+    for (uint32_t leaf = begin; leaf < end; ++leaf) {
+      const bool fits = !free.empty() && free[leaf] >= need.amount;
+      leaders[leaf] = static_cast<uint8_t>(leaders[leaf] & (fits ? 1 : 0));
+    }
+  }
+  if (!filter_->admits_all() || !leader_filter_->admits_all()) {
+    for (uint32_t leaf = begin; leaf < end; ++leaf) {
+      if (!filter_->admits(leaf) || !leader_filter_->admits(leaf)) leaders[leaf] = 0;
+    }
+  }
+  int32_t* beside = counts.pods_beside_leader.data() + begin;
+  std::copy(counts.pods.begin() + begin, counts.pods.begin() + end, beside);
+  for (const topology::Request& need : shape_.worker) {
+    const auto taken =
+        std::ranges::find(*shape_.leader, need.resource, &topology::Request::resource);
+    const auto free = tree_->free(need.resource);
+    if (need.amount <= 0 || taken == shape_.leader->end() || free.empty()) continue;
+    // A leaf that the leader fits in holds at least its amount: the difference cannot overflow.
+    const int64_t amount = taken->amount;
+    for (uint32_t leaf = begin; leaf < end; ++leaf) {
+      left[leaf - begin] = free[leaf] - (leaders[leaf] > 0 ? amount : 0);
+    }
+    lower_to_column(beside, left.data(), 0, end - begin, need.amount);
   }
 }
 
@@ -163,8 +220,8 @@ void DomainCounts::set_leaf_slices(uint32_t leaf) {
   }
 }
 
-// The roll-up of whole levels without leaders or scores: two segmented sums.
-void DomainCounts::roll_up_pods(int level) {
+// The roll-up of whole levels without scores: segmented sums and minima.
+void DomainCounts::roll_up_level(int level) {
   const auto first_child = tree_->first_children(level);
   const Level& children = levels_[level + 1];
   Level& parents = levels_[level];
@@ -177,43 +234,104 @@ void DomainCounts::roll_up_pods(int level) {
       if (sum_slices) slices += children.slices[child];
     }
     parents.pods[domain] = clamp(pods);
+    if (has_leader()) {
+      roll_up_leader(level, domain, pods, slices);
+    }
     if (slices_are_pods_ || level > shape_.slice_level) continue;
     parents.slices[domain] = sum_slices ? clamp(slices) : parents.pods[domain] / shape_.slice_size;
   }
 }
 
-DomainNumbers DomainCounts::roll_up(int level, uint32_t domain, bool round_inner) const {
+void DomainCounts::roll_up_leader(int level, uint32_t domain, int64_t pods, int64_t slices) {
   const auto [begin, end] = tree_->children(level, domain);
-  DomainNumbers sum;
-  int64_t pods = 0;
-  int64_t slices = 0;
-  int64_t least_pod_loss = std::numeric_limits<int64_t>::max();
-  int64_t least_slice_loss = std::numeric_limits<int64_t>::max();
+  const Level& children = levels_[level + 1];
+  Level& parent = levels_[level];
+  int32_t pod_loss = kMaxCount;
+  int32_t slice_loss = kMaxCount;
+  uint8_t leaders = 0;
+  for (uint32_t child = begin; child < end; ++child) {
+    if (children.leaders[child] == 0) continue;
+    leaders = 1;
+    pod_loss = std::min(pod_loss, contribution(level + 1, children.pods[child]) -
+                                      contribution(level + 1, children.pods_beside_leader[child]));
+    if (!slices_are_pods_ && level < shape_.slice_level) {
+      slice_loss =
+          std::min(slice_loss, children.slices[child] - children.slices_beside_leader[child]);
+    }
+  }
+  parent.leaders[domain] = leaders;
+  parent.pods_beside_leader[domain] = leaders > 0 ? clamp(pods - pod_loss) : 0;
+  if (slices_are_pods_) return;
+  int32_t& beside = parent.slices_beside_leader[domain];
+  beside = 0;
+  if (leaders > 0 && level < shape_.slice_level) beside = clamp(slices - slice_loss);
+  if (level == shape_.slice_level) beside = parent.pods_beside_leader[domain] / shape_.slice_size;
+}
+
+namespace {
+
+// Adds children up; a leader costs its parent the smallest loss of any child that can take it.
+class RollUp {
+ public:
+  explicit RollUp(bool has_leader) : has_leader_(has_leader) {}
+
+  void add(const DomainNumbers& part) {
+    pods_ += part.pods;
+    slices_ += part.slices;
+    score_ += part.score;
+    leaders_ = std::max(leaders_, part.leaders);
+    if (has_leader_ && part.leaders == 0) return;
+    pod_loss_ = std::min<int64_t>(pod_loss_, part.pods - part.pods_beside_leader);
+    slice_loss_ = std::min<int64_t>(slice_loss_, part.slices - part.slices_beside_leader);
+  }
+
+  // `slice_size` is 0 above and below the slice level.
+  [[nodiscard]] DomainNumbers total(int32_t slice_size) const {
+    DomainNumbers sum;
+    sum.pods = clamp(pods_);
+    sum.slices = clamp(slices_);
+    sum.leaders = leaders_;
+    sum.score = score_;
+    if (pod_loss_ != kNoChild) {
+      sum.pods_beside_leader = clamp(pods_ - pod_loss_);
+      sum.slices_beside_leader = clamp(slices_ - slice_loss_);
+    }
+    if (slice_size > 0) {
+      sum.slices = sum.pods / slice_size;
+      sum.slices_beside_leader = sum.pods_beside_leader / slice_size;
+    }
+    return sum;
+  }
+
+ private:
+  static constexpr int64_t kNoChild = std::numeric_limits<int64_t>::max();
+  bool has_leader_;
+  int64_t pods_ = 0;
+  int64_t slices_ = 0;
+  int64_t score_ = 0;
+  int32_t leaders_ = 0;
+  int64_t pod_loss_ = kNoChild;
+  int64_t slice_loss_ = kNoChild;
+};
+
+}  // namespace
+
+DomainNumbers DomainCounts::roll_up(int level, uint32_t domain) const {
+  const auto [begin, end] = tree_->children(level, domain);
+  RollUp sum(has_leader());
   for (uint32_t child = begin; child < end; ++child) {
     DomainNumbers part = numbers(level + 1, child);
-    if (round_inner) {
-      part.pods = contribution(level + 1, part.pods);
-      part.pods_beside_leader = contribution(level + 1, part.pods_beside_leader);
-    }
-    pods += part.pods;
-    slices += part.slices;
-    sum.score += part.score;
-    sum.leaders = std::max(sum.leaders, part.leaders);
-    if (has_leader() && part.leaders == 0) continue;
-    least_pod_loss = std::min<int64_t>(least_pod_loss, part.pods - part.pods_beside_leader);
-    least_slice_loss = std::min<int64_t>(least_slice_loss, part.slices - part.slices_beside_leader);
+    part.pods = contribution(level + 1, part.pods);
+    part.pods_beside_leader = contribution(level + 1, part.pods_beside_leader);
+    sum.add(part);
   }
-  sum.pods = clamp(pods);
-  if (least_pod_loss != std::numeric_limits<int64_t>::max()) {
-    sum.pods_beside_leader = clamp(pods - least_pod_loss);
-    sum.slices_beside_leader = clamp(slices - least_slice_loss);
-  }
-  sum.slices = clamp(slices);
-  if (level == shape_.slice_level) {
-    sum.slices = sum.pods / shape_.slice_size;
-    sum.slices_beside_leader = sum.pods_beside_leader / shape_.slice_size;
-  }
-  return sum;
+  return sum.total(level == shape_.slice_level ? shape_.slice_size : 0);
+}
+
+DomainNumbers DomainCounts::combine(int level, std::span<const DomainNumbers> children) const {
+  RollUp sum(has_leader());
+  for (const DomainNumbers& part : children) sum.add(part);
+  return sum.total(level == shape_.slice_level ? shape_.slice_size : 0);
 }
 
 DomainNumbers DomainCounts::numbers(int level, uint32_t domain) const {
@@ -225,7 +343,8 @@ DomainNumbers DomainCounts::numbers(int level, uint32_t domain) const {
   result.slices_beside_leader = result.slices;
   if (has_leader()) {
     result.pods_beside_leader = counts.pods_beside_leader[domain];
-    result.slices_beside_leader = counts.slices_beside_leader[domain];
+    result.slices_beside_leader =
+        slices_are_pods_ ? result.pods_beside_leader : counts.slices_beside_leader[domain];
     result.leaders = counts.leaders[domain];
   }
   if (has_scores_) result.score = counts.scores[domain];
@@ -238,7 +357,7 @@ void DomainCounts::set_numbers(int level, uint32_t domain, const DomainNumbers& 
   if (!counts.slices.empty()) counts.slices[domain] = numbers.slices;
   if (has_leader()) {
     counts.pods_beside_leader[domain] = numbers.pods_beside_leader;
-    counts.slices_beside_leader[domain] = numbers.slices_beside_leader;
+    if (!slices_are_pods_) counts.slices_beside_leader[domain] = numbers.slices_beside_leader;
     counts.leaders[domain] = static_cast<uint8_t>(numbers.leaders);
   }
   if (has_scores_) counts.scores[domain] = numbers.score;

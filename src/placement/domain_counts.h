@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "base/divisor.h"
@@ -66,6 +67,7 @@ class DomainCounts {
   [[nodiscard]] const topology::DomainTree& tree() const { return *tree_; }
   [[nodiscard]] const CountedShape& shape() const { return shape_; }
   [[nodiscard]] const NodeFilter& filter() const { return *filter_; }
+  [[nodiscard]] const NodeFilter& leader_filter() const { return *leader_filter_; }
   [[nodiscard]] bool has_leader() const { return shape_.leader.has_value(); }
   [[nodiscard]] bool has_scores() const { return has_scores_; }
 
@@ -83,27 +85,43 @@ class DomainCounts {
   [[nodiscard]] const std::vector<int32_t>& pod_column(int level) const {
     return levels_[level].pods;
   }
+  // The same beside a leader, and whether one fits; empty without a leader.
+  [[nodiscard]] const std::vector<int32_t>& slice_beside_leader_column(int level) const {
+    return slices_are_pods_ ? levels_[level].pods_beside_leader
+                            : levels_[level].slices_beside_leader;
+  }
+  [[nodiscard]] const std::vector<int32_t>& pod_beside_leader_column(int level) const {
+    return levels_[level].pods_beside_leader;
+  }
+  [[nodiscard]] const std::vector<uint8_t>& leader_column(int level) const {
+    return levels_[level].leaders;
+  }
   [[nodiscard]] DomainNumbers numbers(int level, uint32_t domain) const;
-  // Overwrites a domain's numbers (balanced placement works on copies that it prunes).
-  void set_numbers(int level, uint32_t domain, const DomainNumbers& numbers);
-
-  // A parent's numbers from those of its children; `round_inner` applies the inner slice layers.
-  [[nodiscard]] DomainNumbers roll_up(int level, uint32_t domain, bool round_inner = true) const;
+  // A parent's numbers from those of its children.
+  [[nodiscard]] DomainNumbers roll_up(int level, uint32_t domain) const;
+  // The same from numbers of one's own, without the rounding of the inner slice layers (balanced
+  // placement prunes children first).
+  [[nodiscard]] DomainNumbers combine(int level, std::span<const DomainNumbers> children) const;
 
  private:
   struct Level {
     std::vector<int32_t> pods;
-    std::vector<int32_t> slices;              // unless they equal the pods
-    std::vector<int32_t> pods_beside_leader;  // the following two only with a leader
-    std::vector<int32_t> slices_beside_leader;
+    std::vector<int32_t> slices;  // unless they equal the pods
+    // The following three only with a leader.
+    std::vector<int32_t> pods_beside_leader;
+    std::vector<int32_t> slices_beside_leader;  // unless they equal the pods
     std::vector<uint8_t> leaders;
     std::vector<int64_t> scores;  // only with preferred affinity
   };
 
   void count_all();
   void count_leaves();
+  void count_leader_leaves();
+  void count_leader_block(uint32_t begin, uint32_t end, std::vector<int64_t>& left);
   void count_leader_leaf(uint32_t leaf);
-  void roll_up_pods(int level);
+  void set_numbers(int level, uint32_t domain, const DomainNumbers& numbers);
+  void roll_up_level(int level);
+  void roll_up_leader(int level, uint32_t domain, int64_t pods, int64_t slices);
   void recount_leaf(uint32_t leaf);
   void update_ancestors(uint32_t leaf, int32_t old_pods);
   void set_leaf_slices(uint32_t leaf);

@@ -1,12 +1,51 @@
 #include "placement/optimal_subset.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace phalanx::placement {
 
+std::optional<GreedyFit> greedy_fit(std::span<const int32_t> sizes, int32_t slices) {
+  int32_t largest = 0;
+  for (const int32_t size : sizes) largest = std::max(largest, size);
+  // How many there are of each size, from the largest downwards. Sizes are mostly few and small;
+  // where they are not, sorting is the cheaper way to the same counts.
+  std::vector<std::pair<int32_t, int32_t>> counts;
+  if (static_cast<size_t>(largest) <= 4 * sizes.size() + 1024) {
+    std::vector<int32_t> count_of(static_cast<size_t>(largest) + 1);
+    for (const int32_t size : sizes) ++count_of[size];
+    for (int32_t size = largest; size > 0; --size) {
+      if (count_of[size] > 0) counts.emplace_back(size, count_of[size]);
+    }
+  } else {
+    std::vector<int32_t> sorted(sizes.begin(), sizes.end());
+    std::ranges::sort(sorted, std::greater());
+    for (const int32_t size : sorted) {
+      if (size > 0) counts.emplace_back(size, 1);
+    }
+  }
+  GreedyFit fit;
+  for (const auto& [size, count] : counts) {
+    if (slices <= 0) break;
+    const int32_t used = std::min(count, (slices - 1) / size + 1);
+    fit.domains += used;
+    fit.last_other.emplace();
+    fit.last_other->slices = fit.last_other->slices_beside_leader = size;
+    slices -= static_cast<int32_t>(std::min<int64_t>(slices, static_cast<int64_t>(used) * size));
+  }
+  if (slices > 0) return std::nullopt;
+  return fit;
+}
+
 std::optional<GreedyFit> greedy_fit(const CandidateList& list, int32_t slices, bool leader,
                                     bool scored) {
+  if (!leader && !scored) {
+    std::vector<int32_t> sizes;
+    sizes.reserve(list.size());
+    for (const Candidate& candidate : list) sizes.push_back(candidate.numbers.slices);
+    return greedy_fit(sizes, slices);
+  }
   GreedyFit fit;
   CandidateList rest = list;
   size_t next = 0;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "placement/take.h"
@@ -17,6 +18,8 @@ struct GreedyFit {
   std::optional<DomainNumbers> last_other;
 };
 // nullopt if the slices (and the leader, if there is one) do not fit.
+// The same for bare sizes: without leader and scores it does not matter whose they are.
+std::optional<GreedyFit> greedy_fit(std::span<const int32_t> sizes, int32_t slices);
 std::optional<GreedyFit> greedy_fit(const CandidateList& list, int32_t slices, bool leader,
                                     bool scored);
 

@@ -1,0 +1,69 @@
+// A gang tree resolved against the cluster: names turned to indices, every rule checked. What the
+// search (placement/gang_search.h) works on.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "placement/domain_counts.h"
+#include "placement/gang.h"
+
+namespace phalanx::placement {
+
+// One group or pod set.
+struct GangItem {
+  std::string path;
+  int parent = -1;
+  std::vector<int> children;  // in the order they are to be served: hardest first
+  bool is_leaf = false;
+
+  int tree = -1;  // index of the topology its constraint is about; -1: no constraint
+  int required = -1;
+  int preferred = -1;
+  int32_t min_children = 0;
+  int64_t min_pods = 0;
+  bool pods_counted = false;  // this or a group above has a minimum of pods
+
+  // Leaves only.
+  int shape = -1;
+  int shape_tree = 0;                           // the topology its slices and its spreading go by
+  int32_t full = 0;                             // new pods for the whole count
+  int32_t minimum = 0;                          // new pods for the minimum
+  int32_t wanted = 0;                           // count
+  std::vector<std::pair<int, int32_t>> layers;  // slices: level, size; coarsest first
+  int sliced = -1;                              // index of the counts that know the slices
+  std::map<NodeId, int32_t> running;
+
+  [[nodiscard]] int32_t unit() const { return layers.empty() ? 1 : layers[0].second; }
+};
+
+// Pods that look alike to the capacity account.
+struct GangShape {
+  topology::RequestVector requests;
+  NodePredicates predicates;
+  std::vector<std::unique_ptr<DomainCounts>> counts;  // by topology; plain pods, no slices
+};
+
+// The counts of a shape in slices.
+struct SlicedShape {
+  int shape = 0;
+  int tree = 0;
+  std::vector<std::pair<int, int32_t>> layers;
+  std::unique_ptr<DomainCounts> counts;
+};
+
+struct GangItems {
+  std::vector<TreeId> trees;
+  std::vector<GangItem> items;  // [0] is the root; parents before children
+  std::vector<GangShape> shapes;
+  std::vector<SlicedShape> sliced;
+};
+
+Result<GangItems> resolve_gang(topology::Cluster& cluster,
+                               const std::vector<std::pair<std::string, TreeId>>& topologies,
+                               const Gang& gang);
+
+}  // namespace phalanx::placement
