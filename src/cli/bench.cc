@@ -1,4 +1,45 @@
+// phalanx bench: figures of the engine, each next to what it is to be compared with.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <iostream>
+
+#include "cli/bench_report.h"
 #include "cli/command.h"
+
 namespace phalanx::cli {
-void add_bench_command(CLI::App&, Run&) {}
+
+void add_bench_command(CLI::App& app, Run& run) {
+  CLI::App* bench = app.add_subcommand("bench", "Measure the engine");
+  bench->require_subcommand(1);
+
+  auto placement = std::make_shared<BenchPlacementArguments>();
+  CLI::App* command = bench->add_subcommand(
+      "placement", "Decisions on a cluster of N nodes, compared with one pass over its columns");
+  command->add_option("--nodes", placement->nodes, "Nodes of the cluster; several for a table")
+      ->required()
+      ->check(CLI::Range(1, 2'000'000));
+  command->add_option("--shape", placement->shapes, "Only these request shapes");
+  command->add_option("--repeat", placement->repeat, "Least number of repetitions of a measurement")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_flag("--json", placement->json, "Print a JSON array, one object for each shape");
+  command->callback(
+      [placement, &run] { run = [placement] { return bench_placement(*placement); }; });
+
+  auto encoding = std::make_shared<BenchEncodingArguments>();
+  command = bench->add_subcommand(
+      "encoding", "Bytes of an assignment of one pod to each of N nodes, by node naming scheme");
+  command->add_option("--nodes", encoding->nodes, "Nodes of the assignment")
+      ->check(CLI::Range(1, 200'000))
+      ->capture_default_str();
+  command->add_flag("--json", encoding->json, "Print a JSON array, one object for each scheme");
+  command->callback([encoding, &run] { run = [encoding] { return bench_encoding(*encoding); }; });
+
+  auto gang = std::make_shared<BenchGangArguments>();
+  command = bench->add_subcommand("gang", "Gang-tree searches: large, packed, and impossible");
+  command->add_flag("--json", gang->json, "Print a JSON array, one object for each search");
+  command->callback([gang, &run] { run = [gang] { return bench_gang(*gang); }; });
+}
+
 }  // namespace phalanx::cli

@@ -514,6 +514,53 @@ std::vector<std::pair<std::string, int64_t>> Cluster::workloads_on(TreeId id, ui
   return result;
 }
 
+std::vector<LeafUsers> Cluster::workloads_in(TreeId id, std::span<const LeafUse> uses,
+                                             size_t at_most) {
+  const DomainTree& view = tree(id);
+  std::vector<LeafUsers> result(uses.size());
+  std::vector<WorkloadShare> shares(uses.size());
+  std::vector<int64_t> per_pod(uses.size());
+  const auto add = [&](uint32_t leaf, int64_t count) {
+    for (size_t use = 0; use < uses.size(); ++use) {
+      const auto [begin, end] = uses[use].leaves;
+      if (leaf < begin || leaf >= end || per_pod[use] == 0) continue;
+      shares[use].pods += count;
+      shares[use].amount =
+          saturating_add(shares[use].amount, saturating_multiply(per_pod[use], count));
+    }
+  };
+  for (const auto& [workload, usages] : usages_) {
+    shares.assign(uses.size(), {});
+    for (const UsageRecord& usage : usages) {
+      for (size_t use = 0; use < uses.size(); ++use) {
+        const auto need = std::ranges::find(usage.requests, uses[use].resource, &Request::resource);
+        per_pod[use] = need == usage.requests.end() ? 0 : need->amount;
+      }
+      for (const auto& [host, count] : usage.hosts) {
+        const NodeId node = host_nodes_[host.value];
+        if (!node.valid() || !active(nodes_[node.value])) continue;
+        if (const auto leaf = view.leaf_of(node)) add(*leaf, count);
+      }
+      if (usage.tree != id) continue;
+      for (const auto& [values, count] : usage.paths) {
+        if (const auto leaf = find_path(view, values)) add(*leaf, count);
+      }
+    }
+    for (size_t use = 0; use < uses.size(); ++use) {
+      if (shares[use].amount <= 0) continue;
+      shares[use].workload = workload;
+      auto& most = result[use].most;  // workloads come in name order, so equals stay in it
+      most.insert(std::ranges::upper_bound(most, shares[use].amount, std::ranges::greater(),
+                                           &WorkloadShare::amount),
+                  std::move(shares[use]));
+      if (most.size() <= at_most) continue;
+      most.pop_back();
+      ++result[use].others;
+    }
+  }
+  return result;
+}
+
 Attempt::Attempt(Cluster& cluster) : cluster_(cluster), start_(cluster.undo_.size()) {
   ++cluster_.open_attempts_;
 }

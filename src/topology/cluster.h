@@ -54,6 +54,21 @@ struct LeftOutNodes {
   std::vector<uint32_t> lacking_level;  // by level: lacks its label
 };
 
+// Who uses a resource of some leaves: the question, and the answer.
+struct LeafUse {
+  DomainRange leaves;
+  ResourceId resource;
+};
+struct WorkloadShare {
+  std::string workload;
+  int64_t pods = 0;    // that use the resource
+  int64_t amount = 0;  // of the resource
+};
+struct LeafUsers {
+  std::vector<WorkloadShare> most;
+  size_t others = 0;
+};
+
 class Cluster {
  public:
   Cluster() = default;
@@ -119,6 +134,9 @@ class Cluster {
 
   // Workloads that use the leaf, with their pod counts, in name order.
   std::vector<std::pair<std::string, int64_t>> workloads_on(TreeId tree, uint32_t leaf);
+  // The same for ranges of leaves, all in one pass over the admitted usage: for each range the
+  // `at_most` workloads that use most of its resource there, most first.
+  std::vector<LeafUsers> workloads_in(TreeId tree, std::span<const LeafUse> uses, size_t at_most);
 
  private:
   friend class Attempt;

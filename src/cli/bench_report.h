@@ -1,0 +1,36 @@
+// The benchmarks of `phalanx bench`, and what they share.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace phalanx::cli {
+
+struct BenchPlacementArguments {
+  std::vector<uint32_t> nodes;
+  std::vector<std::string> shapes;
+  int repeat = 20;
+  bool json = false;
+};
+int bench_placement(const BenchPlacementArguments& arguments);
+
+struct BenchEncodingArguments {
+  uint32_t nodes = 100'000;
+  bool json = false;
+};
+int bench_encoding(const BenchEncodingArguments& arguments);
+
+struct BenchGangArguments {
+  bool json = false;
+};
+int bench_gang(const BenchGangArguments& arguments);
+
+using BenchClock = std::chrono::steady_clock;
+
+inline int64_t nanoseconds_since(BenchClock::time_point start) {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(BenchClock::now() - start).count();
+}
+
+}  // namespace phalanx::cli
