@@ -107,7 +107,7 @@ void read_workload(const JsonReader& root, placement::Workload& workload) {
 
 placement::Options read_options(const JsonReader& reader) {
   reader.allow_only({"profile", "balancedPlacement", "preferredNodeAffinity", "elasticResize",
-                     "simulateEmpty", "keepSinglePodOwnerAssignment"});
+                     "simulateEmpty", "keepSinglePodOwnerAssignment", "jointPodSets"});
   placement::Options options;
   const std::string profile = reader.string("profile", "Mixed");
   if (profile != "Mixed" && profile != "BestFit") {
@@ -118,6 +118,7 @@ placement::Options read_options(const JsonReader& reader) {
   options.preferred_node_affinity = reader.boolean("preferredNodeAffinity", false);
   options.elastic_resize = reader.boolean("elasticResize", false);
   options.simulate_empty = reader.boolean("simulateEmpty", false);
+  options.joint_pod_sets = reader.boolean("jointPodSets", false);
   options.keep_single_pod_owner_assignment = reader.boolean("keepSinglePodOwnerAssignment", true);
   return options;
 }

@@ -15,16 +15,18 @@ using topology::DomainRange;
 
 // How evenly the pods are spread over the children; summed in ascending order, so that equal
 // multisets give equal results.
-double entropy(const std::vector<DomainNumbers>& children) {
-  std::vector<int32_t> pods;
-  double total = 0;
-  for (const DomainNumbers& child : children) {
-    if (child.pods > 0) pods.push_back(child.pods);
-  }
+double entropy(std::vector<int32_t> pods) {
   std::ranges::sort(pods);
+  double total = 0;
   for (const int32_t count : pods) total += count;
   double sum = 0;
-  for (const int32_t count : pods) sum -= count / total * std::log2(count / total);
+  double term = 0;
+  int32_t previous = 0;
+  for (const int32_t count : pods) {
+    if (count != previous) term = count / total * std::log2(count / total);
+    sum -= term;
+    previous = count;
+  }
   return sum;
 }
 
@@ -241,13 +243,24 @@ class Balancer {
                        int32_t threshold) const {
     std::vector<std::tuple<double, uint32_t, Candidate>> keyed;
     for (auto candidate = begin; candidate != end; ++candidate) {
-      keyed.emplace_back(-entropy(cut_children(candidate->domain, threshold)), candidate->domain,
+      keyed.emplace_back(-entropy(kept_pods(candidate->domain, threshold)), candidate->domain,
                          *candidate);
     }
     std::ranges::sort(keyed, {}, [](const auto& entry) {
       return std::pair(std::get<0>(entry), std::get<1>(entry));
     });
     std::ranges::transform(keyed, begin, [](const auto& entry) { return std::get<2>(entry); });
+  }
+
+  [[nodiscard]] std::vector<int32_t> kept_pods(uint32_t domain, int32_t threshold) const {
+    const auto [begin, end] = tree_.children(plan_.level, domain);
+    const auto& slices = counts_.slice_column(plan_.level + 1);
+    const auto& pods = counts_.pod_column(plan_.level + 1);
+    std::vector<int32_t> kept;
+    for (uint32_t child = begin; child < end; ++child) {
+      if (slices[child] >= threshold && pods[child] > 0) kept.push_back(pods[child]);
+    }
+    return kept;
   }
 
   // Every domain gets the threshold, the first ones as much of the rest as they hold.

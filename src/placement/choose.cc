@@ -65,6 +65,7 @@ class LevelScan {
   [[nodiscard]] std::vector<uint32_t> run(int32_t slices, size_t enough) const {
     const bool by_path = slices_.data() == pods_.data();
     std::vector<uint32_t> domains;
+    domains.reserve(std::min(enough, slices_.size()));
     for (uint32_t domain = 0; domain < slices_.size(); ++domain) {
       if (slices_[domain] != slices) continue;
       domains.push_back(domain);

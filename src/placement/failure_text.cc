@@ -32,6 +32,20 @@ std::string layers_text(const DomainCounts& counts, const LevelPlan& plan, int s
   return text;
 }
 
+// The reference has no leaders with constraints of their own; without them the text is its text.
+std::string leader_exclusions(const DomainCounts& counts) {
+  const topology::DomainTree& tree = counts.tree();
+  if (!counts.has_leader() || counts.leader_filter().admits_all()) return "";
+  int64_t excluded = 0;
+  for (uint32_t leaf = 0; leaf < tree.leaf_count(); ++leaf) {
+    excluded += tree.leaf_active(leaf) && counts.filter().admits(leaf) &&
+                !counts.leader_filter().admits(leaf);
+  }
+  if (excluded == 0) return "";
+  return fmt::format(". The leader's own taints, selectors or affinity exclude {} more of {} nodes",
+                     excluded, tree.active_leaf_count());
+}
+
 }  // namespace
 
 std::string exclusion_list(const topology::Cluster& cluster, const DomainCounts& counts) {
@@ -90,6 +104,7 @@ std::string failure_text(const topology::Cluster& cluster, const DomainCounts& c
   if (!excluded.empty()) {
     text += fmt::format(". Total nodes: {}; excluded: {}", tree.active_leaf_count(), excluded);
   }
+  text += leader_exclusions(counts);
   return text;
 }
 

@@ -9,7 +9,7 @@ namespace phalanx::placement {
 NodeFilter::NodeFilter(const topology::Cluster& cluster, const topology::DomainTree& tree,
                        const NodePredicates& predicates,
                        std::optional<topology::DomainRange> confinement, bool score_preferred)
-    : cluster_(cluster), tree_(tree) {
+    : cluster_(cluster), tree_(tree), confinement_(confinement) {
   if (tree.by_host()) {
     apply_taints(predicates.tolerations);
     apply_selector(predicates.node_selector);

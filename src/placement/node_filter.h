@@ -47,6 +47,7 @@ class NodeFilter {
   }
   // The taint that excludes a leaf (with Exclusion::kTaint).
   [[nodiscard]] const api::Taint& blocking_taint(uint32_t leaf) const;
+  [[nodiscard]] std::optional<topology::DomainRange> confinement() const { return confinement_; }
   // Sum of the weights of the matching preferred terms, by leaf; empty if not asked for.
   [[nodiscard]] const std::vector<int64_t>& scores() const { return scores_; }
 
@@ -61,6 +62,7 @@ class NodeFilter {
 
   const topology::Cluster& cluster_;
   const topology::DomainTree& tree_;
+  std::optional<topology::DomainRange> confinement_;
   std::vector<Exclusion> exclusions_;           // empty: none
   std::vector<const api::Taint*> untolerated_;  // by taint set
   std::vector<int64_t> scores_;

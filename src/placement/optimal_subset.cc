@@ -94,11 +94,16 @@ std::optional<CandidateList> optimal_subset(const CandidateList& list, int32_t s
   std::vector<States> by_size(size + 1);
   by_size[0].emplace(std::pair(leader ? 1 : 0, static_cast<int64_t>(slices) * slice_size), -1);
 
+  int64_t most = 0;  // pods of the largest domain
+  for (const Candidate& candidate : list) most = std::max<int64_t>(most, candidate.numbers.pods);
+
   for (uint32_t index = 0; index < list.size(); ++index) {
     const DomainNumbers& numbers = list[index].numbers;
     for (int32_t used = std::min<int32_t>(size, static_cast<int32_t>(index) + 1); used >= 1;
          --used) {
       const auto extend = [&](std::pair<int32_t, int64_t> state, int32_t from) {
+        // Even the largest domains could not hold the rest any more: nothing comes of it.
+        if (state.second > (size - used) * most) return;
         const auto [entry, is_new] =
             by_size[used].emplace(state, static_cast<int32_t>(steps.size()));
         if (is_new) steps.push_back({index, from});

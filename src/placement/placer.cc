@@ -1,73 +1,14 @@
 #include "placement/placer.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <map>
 
 #include "placement/assignment.h"
+#include "placement/joint.h"
 #include "placement/replacement.h"
+#include "placement/units.h"
 
 namespace phalanx::placement {
 namespace {
-
-int64_t pods_in(const api::TopologyAssignment& assignment) {
-  int64_t pods = 0;
-  for (const api::DomainAssignment& domain : assignment.domains) pods += domain.count;
-  return pods;
-}
-
-// Pod sets that are placed together, as indices into the workload.
-struct Members {
-  size_t workers = 0;
-  std::optional<size_t> leader;
-  std::vector<size_t> all;
-};
-
-std::vector<Members> group(const Workload& workload) {
-  std::vector<Members> units;
-  std::map<std::string, size_t> unit_of_group;
-  for (size_t index = 0; index < workload.pod_sets.size(); ++index) {
-    const auto& topology = workload.pod_sets[index].topology;
-    if (topology && topology->group_name) {
-      const auto [entry, is_new] = unit_of_group.emplace(*topology->group_name, units.size());
-      if (!is_new) {
-        units[entry->second].all.push_back(index);
-        continue;
-      }
-    }
-    units.push_back({index, std::nullopt, {index}});
-  }
-  return units;
-}
-
-// Who leads: the second pod set, unless it has more pods. At one pod each a resize goes by what
-// they had before, so that workers shrunk to one stay the workers.
-void assign_roles(const Workload& workload, const Options& options, Members& unit) {
-  if (unit.all.size() != 2) return;
-  const PodSet& first = workload.pod_sets[unit.all[0]];
-  const PodSet& second = workload.pod_sets[unit.all[1]];
-  bool swap = second.count > first.count;
-  if (options.elastic_resize && second.count == first.count && first.previous && second.previous) {
-    swap = pods_in(*second.previous) > pods_in(*first.previous);
-  }
-  unit.workers = unit.all[swap ? 1 : 0];
-  unit.leader = unit.all[swap ? 0 : 1];
-}
-
-std::optional<std::string> malformed(const Workload& workload, const Members& unit) {
-  if (unit.all.size() > 2) {
-    return fmt::format("the pod set group has {} pod sets; it takes two, a leader and its workers",
-                       unit.all.size());
-  }
-  if (unit.leader && workload.pod_sets[*unit.leader].count != 1) {
-    return fmt::format(
-        "the leader pod set \"{}\" has {} pods; of the two pod sets of a group one must have "
-        "exactly one pod",
-        workload.pod_sets[*unit.leader].name, workload.pod_sets[*unit.leader].count);
-  }
-  return std::nullopt;
-}
 
 // One unit on its way: what it asks for, and what it had.
 class UnitRun {
@@ -172,29 +113,28 @@ class UnitRun {
   const PodSet* leader_;
 };
 
-std::vector<PodSetResult> empty_results(const Workload& workload) {
-  std::vector<PodSetResult> results;
-  for (const PodSet& pod_set : workload.pod_sets) {
-    results.push_back({pod_set.name, std::nullopt, std::nullopt, nullptr});
-  }
-  return results;
-}
-
 }  // namespace
 
 std::vector<PodSetResult> Placer::place(TreeId tree, const Workload& workload,
                                         const Options& options) {
   cluster_.tree(tree);  // rebuilt now, if it must be: an open Attempt forbids it
   if (!workload.unhealthy_nodes.empty()) return replace_failed_nodes(tree, workload, options);
-  return place_in_order(tree, workload, options);
+  std::vector<PodSetResult> results = place_in_order(tree, workload, options);
+  const bool all_placed = std::ranges::all_of(
+      results, [](const PodSetResult& result) { return result.assignment.has_value(); });
+  const bool may_search = options.joint_pod_sets && workload.pod_sets.size() > 1 &&
+                          !options.elastic_resize && !options.simulate_empty;
+  if (all_placed || !may_search) return results;
+  // One after another they do not fit: an earlier one may have taken what a later one needs. If no
+  // order and no other choice helps either, the texts of the ordinary way stand.
+  return place_jointly(cluster_, tree, workload).value_or(std::move(results));
 }
 
 std::vector<PodSetResult> Placer::place_in_order(TreeId tree, const Workload& workload,
                                                  const Options& options) {
   std::vector<PodSetResult> results = empty_results(workload);
   const topology::Attempt attempt(cluster_);
-  for (Members& unit : group(workload)) {
-    assign_roles(workload, options, unit);
+  for (const Members& unit : units_of(workload, options)) {
     if (auto problem = malformed(workload, unit)) {
       for (const size_t member : unit.all) results[member].failure = problem;
       break;

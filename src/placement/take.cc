@@ -78,6 +78,7 @@ std::optional<std::vector<Share>> take(CandidateList list, const TakeRequest& re
   int32_t leaders = request.leaders;
   move_leader_first(list, remaining, leaders, request.mode);
   std::vector<Share> shares;
+  shares.reserve(list.size());
   for (size_t index = 0; index < list.size(); ++index) {
     const auto holds_rest = [&](const DomainNumbers& numbers) {
       return capacity(numbers, leaders, request.mode) >= remaining && numbers.leaders >= leaders;

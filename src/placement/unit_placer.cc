@@ -124,6 +124,7 @@ std::expected<UnitPlacement, UnitFailure> UnitPlacer::place_at_level(TreeId tree
       return std::unexpected(std::move(failure));
     }
     CandidateList chosen;
+    chosen.reserve(choice->domains.size());
     for (const uint32_t domain : choice->domains) {
       chosen.push_back({domain, counts.numbers(choice->level, domain)});
     }
@@ -132,7 +133,9 @@ std::expected<UnitPlacement, UnitFailure> UnitPlacer::place_at_level(TreeId tree
     CHECK(shares.has_value());
   }
   std::erase_if(*shares, [](const Share& share) { return share.pods == 0 && share.leaders == 0; });
-  std::ranges::sort(*shares, {}, &Share::domain);
+  if (!std::ranges::is_sorted(*shares, {}, &Share::domain)) {
+    std::ranges::sort(*shares, {}, &Share::domain);
+  }
   return *std::move(shares);
 }
 
