@@ -1,0 +1,21 @@
+// PodTemplateSpec of core/v1: what placement reads of the pods that do not exist yet.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "api/pod.h"
+
+namespace phalanx::api {
+
+struct PodTemplate {
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+  PodSpec spec;
+};
+
+// Reads a template object. A template without containers is reported: no API server accepts one,
+// and it would ask for nothing and fit everywhere.
+PodTemplate read_pod_template(const JsonReader& object);
+
+}  // namespace phalanx::api

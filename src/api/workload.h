@@ -1,0 +1,53 @@
+// Workload of kueue.x-k8s.io (v1beta1, v1beta2): what was asked for, and where it was put.
+//
+// The topology assignment is kept as the JSON it came in, because its two wire forms are decoded a
+// layer above (topology/assignment_encoding.h).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/pod_template.h"
+#include "api/topology_request.h"
+
+namespace phalanx::api {
+
+struct WorkloadPodSet {
+  std::string name;
+  int32_t count = 1;
+  PodTemplate pod_template;
+  std::optional<TopologyRequest> topology;
+};
+
+struct PodSetAssignment {
+  std::string pod_set;
+  std::optional<json::value> topology_assignment;  // either wire form
+  std::string path;                                // of topology_assignment, for errors
+};
+
+struct Workload {
+  std::string name;
+  std::string namespace_;
+  std::vector<std::string> owner_jobs;  // names of batch/v1 Jobs among the ownerReferences
+  std::vector<WorkloadPodSet> pod_sets;
+  // status.admission; nullopt if there is none.
+  std::optional<std::vector<PodSetAssignment>> admission;
+  std::optional<bool> quota_reserved;  // conditions; nullopt if absent
+  std::optional<bool> admitted;
+  bool finished = false;
+
+  // Whether it holds what its admission says: from the reservation of quota until it is finished.
+  // An admission without either condition counts, so that a shortened object still does.
+  [[nodiscard]] bool holds_capacity() const {
+    if (!admission || finished) return false;
+    if (!quota_reserved && !admitted) return true;
+    return quota_reserved.value_or(false) || admitted.value_or(false);
+  }
+  [[nodiscard]] const WorkloadPodSet* find_pod_set(std::string_view pod_set) const;
+};
+
+Workload read_workload(const JsonReader& object);
+
+}  // namespace phalanx::api

@@ -1,0 +1,212 @@
+// `phalanx place` as a user runs it: arguments in, output and exit code out.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/json.h"
+#include "base/yaml.h"
+#include "cli/command.h"
+#include "cli/program.h"
+
+namespace phalanx::cli {
+namespace {
+
+struct Ran {
+  int code = 0;
+  std::string out;
+  std::string err;
+};
+
+class PlaceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const char* source = std::getenv("PHALANX_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+    if (source != nullptr) examples_ = std::filesystem::path(source) / "examples";
+    folder_ = std::filesystem::path(testing::TempDir()) /
+              testing::UnitTest::GetInstance()->current_test_info()->name();
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static Ran run(const std::vector<std::string>& arguments) {
+    std::vector<const char*> argv{"phalanx", "place"};
+    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Ran result;
+    result.code = run_program(static_cast<int>(argv.size()), argv.data());
+    result.out = testing::internal::GetCapturedStdout();
+    result.err = testing::internal::GetCapturedStderr();
+    return result;
+  }
+
+  [[nodiscard]] std::string example(const std::string& name) const {
+    return (examples_ / (name + ".yaml")).string();
+  }
+
+  std::string file(const std::string& name, std::string_view content) {
+    std::ofstream(folder_ / name) << content;
+    return (folder_ / name).string();
+  }
+
+  // "host count, host count" of a Job's pod set in a JSON answer.
+  static std::string placed(const json::value& answer, size_t job) {
+    std::string text;
+    const json::value& pod_set = answer.at("jobs").at(job).at("podSets").at(0);
+    for (const json::value& domain : pod_set.at("topologyAssignment").at("domains").as_array()) {
+      if (!text.empty()) text += ", ";
+      text += std::string(domain.at("values").as_array().back().as_string()) + " " +
+              json::serialize(domain.at("count"));
+    }
+    return text;
+  }
+
+  std::filesystem::path examples_;
+  std::filesystem::path folder_;
+};
+
+// Two hosts in one rack with 4 cores each.
+constexpr std::string_view kNodes = R"(
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {rack: r1, kubernetes.io/hostname: n1}}, status: {allocatable: {cpu: 4, pods: 10}, conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {rack: r1, kubernetes.io/hostname: n2}}, status: {allocatable: {cpu: 4, pods: 10}, conditions: [{type: Ready, status: "True"}]}}
+---
+)";
+
+std::string job(const std::string& name, int pods, const std::string& more = "") {
+  return "{apiVersion: batch/v1, kind: Job, metadata: {name: " + name +
+         ", namespace: ml}, spec: {parallelism: " + std::to_string(pods) +
+         ", template: {spec: {containers: [{resources: {requests: {cpu: 1}}}]}}}" + more +
+         "}\n---\n";
+}
+
+TEST_F(PlaceTest, ExamplesGiveTheAnswersTheyAreThereFor) {
+  if (examples_.empty()) GTEST_SKIP() << "PHALANX_SOURCE_DIR is not set; run through ctest";
+  const auto answer = [&](const std::string& name, int code) {
+    const Ran ran = run({"-f", example("cluster"), "-f", example(name), "-o", "json"});
+    EXPECT_EQ(ran.code, code) << ran.err;
+    return parse_json(ran.out).value();
+  };
+  EXPECT_EQ(placed(answer("train", kDone), 0),
+            "gpu-1-2-1 1, gpu-1-2-2 1, gpu-1-2-3 1, gpu-1-2-4 1");
+  EXPECT_EQ(placed(answer("preferred", kDone), 0),
+            "gpu-2-3-1 1, gpu-2-3-2 1, gpu-2-3-3 1, gpu-2-4-2 1, gpu-2-4-3 1, gpu-2-4-4 1");
+  EXPECT_EQ(placed(answer("slices", kDone), 0),
+            "gpu-2-3-1 4, gpu-2-3-2 4, gpu-2-4-2 4, gpu-2-4-3 4");
+  const json::value no = answer("does-not-fit", kExplainedNo);
+  const json::value& pod_set = no.at("jobs").at(0).at("podSets").at(0);
+  EXPECT_TRUE(pod_set.as_object().contains("failure"));
+  EXPECT_TRUE(pod_set.as_object().contains("explanation"));
+  EXPECT_EQ(no.at("topology").at("name"), "datacenter");
+}
+
+TEST_F(PlaceTest, JsonAndYamlSayTheSameAndOnlyThat) {
+  if (examples_.empty()) GTEST_SKIP() << "PHALANX_SOURCE_DIR is not set; run through ctest";
+  const std::vector<std::string> base{"-f", example("cluster"), example("train"),
+                                      example("does-not-fit")};
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> arguments = base;
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return run(arguments).out;
+  };
+  const auto as_json = parse_json(with({"-o", "json"}));
+  ASSERT_TRUE(as_json) << as_json.error().message;
+  EXPECT_EQ(with({"-o", "json"}), with({"--json"}));
+  const auto as_yaml = parse_documents(with({"-o", "yaml"}));
+  ASSERT_TRUE(as_yaml) << as_yaml.error().message;
+  ASSERT_EQ(as_yaml->size(), 1U);
+  EXPECT_EQ(as_yaml->front().value, *as_json);
+}
+
+TEST_F(PlaceTest, LaterJobsSeeEarlierOnesAndGoOnAfterANo) {
+  const std::string input =
+      file("a.yaml", std::string(kNodes) + job("one", 5) + job("two", 4) + job("three", 3));
+  const Ran ran = run({"-f", input, "--json"});
+  EXPECT_EQ(ran.code, kExplainedNo);
+  const json::value answer = parse_json(ran.out).value();
+  EXPECT_EQ(placed(answer, 0), "n1 4, n2 1");
+  EXPECT_TRUE(answer.at("jobs").at(1).at("podSets").at(0).as_object().contains("failure"));
+  EXPECT_EQ(placed(answer, 2), "n2 3");
+}
+
+TEST_F(PlaceTest, AWorkloadAndItsPodsCountOnce) {
+  const std::string workload = R"(
+{apiVersion: kueue.x-k8s.io/v1beta1, kind: Workload, metadata: {name: w, namespace: ml, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: old}]},
+ spec: {podSets: [{name: main, count: 2, template: {spec: {containers: [{resources: {requests: {cpu: 1}}}]}}}]},
+ status: {admission: {clusterQueue: q, podSetAssignments: [{name: main, topologyAssignment: {levels: [kubernetes.io/hostname], domains: [{values: [n1], count: 2}]}}]}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: w-0, namespace: ml, annotations: {kueue.x-k8s.io/workload: w}}, spec: {nodeName: n1, containers: [{resources: {requests: {cpu: 1}}}]}, status: {phase: Running}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: done, namespace: ml}, spec: {nodeName: n1, containers: [{resources: {requests: {cpu: 4}}}]}, status: {phase: Failed}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: other, namespace: ml}, spec: {nodeName: n2, containers: [{resources: {requests: {cpu: 1}}}]}, status: {phase: Running}}
+---
+)";
+  const std::string input =
+      file("a.yaml", std::string(kNodes) + workload + job("old", 1) + job("all", 5));
+  const Ran ran = run({"-f", input, "--json"});
+  EXPECT_EQ(ran.code, kDone) << ran.out;
+  const json::value answer = parse_json(ran.out).value();
+  EXPECT_EQ(answer.at("jobs").at(0).at("skipped"), "its Workload ml/w is admitted already");
+  EXPECT_EQ(placed(answer, 1), "n1 2, n2 3");
+  // By racks alone the same is left; without admitted workloads two more fit.
+  const auto count = [&](std::vector<std::string> more, int pods) {
+    const std::string one = file("b.yaml", std::string(kNodes) + workload + job("all", pods));
+    more.insert(more.begin(), {"-f", one, "--json"});
+    return run(more).code;
+  };
+  EXPECT_EQ(count({"--levels", "rack"}, 5), kDone);
+  EXPECT_EQ(count({"--levels", "rack"}, 6), kExplainedNo);
+  EXPECT_EQ(count({"--simulate-empty"}, 7), kDone);
+  EXPECT_EQ(count({"--simulate-empty"}, 8), kExplainedNo);
+}
+
+TEST_F(PlaceTest, JobsThatNeedNoPlaceAreSkipped) {
+  const std::string pod =
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml, labels: "
+      "{batch.kubernetes.io/job-name: busy}}, spec: {nodeName: n1}, status: {phase: "
+      "Running}}\n---\n";
+  const std::string input = file(
+      "a.yaml", std::string(kNodes) + pod + job("busy", 1) + job("none", 0) +
+                    job("done", 1, ", status: {conditions: [{type: Complete, status: 'True'}]}"));
+  const Ran ran = run({"-f", input});
+  EXPECT_EQ(ran.code, kDone);
+  EXPECT_NE(ran.out.find("Job ml/busy: skipped, it has pods on nodes already (1)"),
+            std::string::npos)
+      << ran.out;
+  EXPECT_NE(ran.out.find("Job ml/none: skipped, it asks for no pods"), std::string::npos);
+  EXPECT_NE(ran.out.find("Job ml/done: skipped, it has finished"), std::string::npos);
+}
+
+TEST_F(PlaceTest, SaysWhichLevelsItGuessed) {
+  const Ran ran = run({"-f", file("a.yaml", std::string(kNodes) + job("one", 1))});
+  EXPECT_EQ(ran.code, kDone);
+  EXPECT_NE(ran.err.find("levels from the node labels: kubernetes.io/hostname"), std::string::npos)
+      << ran.err;
+}
+
+TEST_F(PlaceTest, BadInputIsExitCodeOneWithAReason) {
+  const std::string nodes = file("nodes.yaml", kNodes);
+  const std::string jobs = file("jobs.yaml", job("one", 1));
+  const std::string gang = file(
+      "gang.yaml", "{apiVersion: phalanx.dev/v1alpha1, kind: Gang, metadata: {name: g}}\n---\n");
+  const auto error = [&](const std::vector<std::string>& arguments) {
+    const Ran ran = run(arguments);
+    EXPECT_EQ(ran.code, kBadInput);
+    EXPECT_EQ(ran.out, "");
+    return ran.err;
+  };
+  EXPECT_NE(error({"-f", nodes}).find("no Job in the input"), std::string::npos);
+  EXPECT_NE(error({"-f", jobs}).find("no Node in the input"), std::string::npos);
+  EXPECT_NE(error({"-f", nodes, jobs, "--levels", "x"}).find("no node carries the label x"),
+            std::string::npos);
+  EXPECT_NE(error({"-f", nodes, jobs, "--resource", "x"}).find("no node has any x"),
+            std::string::npos);
+  EXPECT_NE(error({"-f", nodes, jobs, "-o", "xml"}).find("xml"), std::string::npos);
+  EXPECT_NE(error({"-f", nodes, jobs, gang}).find("Gang is not supported yet"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace phalanx::cli
