@@ -1,5 +1,5 @@
 // batch/v1 Job: how many equal pods it runs at once, and what each of them needs.
-// Seed 000, "Integration support", Job.
+// KEP-2724, "Integration support", Job.
 #pragma once
 
 #include <cstdint>

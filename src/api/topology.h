@@ -1,7 +1,7 @@
 // Topology objects: the node label keys that make up the levels of a domain tree, coarsest first.
 //
 // kueue.x-k8s.io (v1beta1, v1beta2) and kai.scheduler (v1alpha1) describe a topology the same way.
-// Seed 000, "Topology representation"; limits of reference/api/kueue.md.
+// KEP-2724, "Topology representation".
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 // Where the pods of one pod set go: a count for each domain of the lowest level. The wire forms
 // v1beta1 and v1beta2 of kueue.x-k8s.io are in topology/assignment_encoding.h; this is what both
-// mean (seed 000, "Topology assignment representation").
+// mean (KEP-2724, "Topology assignment representation").
 #pragma once
 
 #include <cstdint>

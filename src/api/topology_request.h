@@ -1,5 +1,5 @@
 // What a pod set asks of the topology: PodSetTopologyRequest of kueue.x-k8s.io, and the pod
-// template annotations it is made from (seed 000, "User-facing API").
+// template annotations it is made from (KEP-2724, "User-facing API").
 #pragma once
 
 #include <cstdint>

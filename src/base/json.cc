@@ -46,26 +46,42 @@ void write_pretty(const json::value& value, const std::string& indent, std::stri
 }  // namespace
 
 Result<json::value> parse_json(std::string_view text) {
+  ASSIGN_OR_RETURN(auto documents, parse_json_sequence(text));
+  if (documents.size() == 1) return std::move(documents[0].first);
+  if (documents.empty()) return fail("line 1, column 1: not valid JSON: nothing is there");
+  return fail(fmt::format("line {}, column 1: not valid JSON: something follows the document",
+                          documents[1].second));
+}
+
+Result<std::vector<std::pair<json::value, int>>> parse_json_sequence(std::string_view text) {
   json::parse_options options;
   options.max_depth = kMaxDepth;
-  json::stream_parser parser({}, options);
-  json::error_code code;
-  const size_t consumed = parser.write_some(text.data(), text.size(), code);
-  const auto trailing = text.substr(std::min(consumed, text.size()));
-  if (!code && trailing.find_first_not_of(" \t\r\n") != std::string_view::npos) {
-    code = json::error::extra_data;
+  std::vector<std::pair<json::value, int>> documents;
+  size_t begin = 0;
+  size_t line_start = 0;
+  int line = 1;
+  const auto advance = [&](size_t position) {  // counts lines up to there
+    for (; begin < position; ++begin) {
+      if (text[begin] != '\n') continue;
+      ++line;
+      line_start = begin + 1;
+    }
+  };
+  for (;;) {
+    advance(std::min(text.find_first_not_of(" \t\r\n", begin), text.size()));
+    if (begin == text.size()) return documents;
+    const int first_line = line;
+    json::stream_parser parser({}, options);
+    json::error_code code;
+    const size_t consumed = parser.write_some(text.data() + begin, text.size() - begin, code);
+    advance(begin + consumed);
+    if (!code) parser.finish(code);
+    if (code) {
+      return fail(fmt::format("line {}, column {}: not valid JSON: {}", line,
+                              begin - line_start + 1, code.message()));
+    }
+    documents.emplace_back(parser.release(), first_line);
   }
-  if (!code) parser.finish(code);
-  if (code) {
-    const auto before = text.substr(0, consumed);
-    const auto line = 1 + std::count(before.begin(), before.end(), '\n');
-    const auto line_start = before.rfind('\n');
-    const size_t column =
-        before.size() - (line_start == std::string_view::npos ? 0 : line_start + 1) + 1;
-    return fail(
-        fmt::format("line {}, column {}: not valid JSON: {}", line, column, code.message()));
-  }
-  return parser.release();
 }
 
 std::string pretty_json(const json::value& value) {

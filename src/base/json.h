@@ -21,6 +21,9 @@ namespace json = boost::json;
 // Parses one JSON document; the error names line and column.
 Result<json::value> parse_json(std::string_view text);
 
+// The same for any number of documents one after another, each with the line it begins on.
+Result<std::vector<std::pair<json::value, int>>> parse_json_sequence(std::string_view text);
+
 // The document on several lines, two spaces an indentation.
 std::string pretty_json(const json::value& value);
 

@@ -123,22 +123,10 @@ void emit(YAML::Emitter& out, const json::value& value) {
 
 }  // namespace
 
-Result<std::vector<Document>> parse_documents(std::string_view text) {
+namespace {
+
+Result<std::vector<Document>> parse_yaml(std::string_view text) {
   std::vector<Document> documents;
-  const size_t start = text.find_first_not_of(" \t\r\n");
-  if (start == std::string_view::npos) return documents;
-  if (text[start] == '{' || text[start] == '[') {
-    // JSON is a subset of YAML, but the JSON parser is a hundred times faster. A YAML flow mapping
-    // that is not JSON falls through to the YAML parser.
-    auto value = parse_json(text);
-    if (value) {
-      documents.push_back({std::move(*value), 1});
-      return documents;
-    }
-    if (text[start + 1] == '"' || text.find("\n---") == std::string_view::npos) {
-      return std::unexpected(value.error());
-    }
-  }
   try {
     std::istringstream stream{std::string(text)};
     for (const YAML::Node& node : YAML::LoadAll(stream)) {
@@ -152,6 +140,28 @@ Result<std::vector<Document>> parse_documents(std::string_view text) {
                             problem.mark.column + 1, problem.msg));
   }
   return documents;
+}
+
+}  // namespace
+
+Result<std::vector<Document>> parse_documents(std::string_view text) {
+  const size_t start = text.find_first_not_of(" \t\r\n");
+  if (start == std::string_view::npos) return std::vector<Document>();
+  if (text[start] != '{' && text[start] != '[') return parse_yaml(text);
+  // JSON is a subset of YAML, but the JSON parser is much faster. What is YAML's flow style and no
+  // JSON falls back to the YAML parser; if that does not understand it either, the file was meant
+  // to be JSON if a quoted key comes first.
+  auto values = parse_json_sequence(text);
+  if (values) {
+    std::vector<Document> documents;
+    for (auto& [value, line] : *values) documents.push_back({std::move(value), line});
+    return documents;
+  }
+  const size_t second = text.find_first_not_of(" \t\r\n", start + 1);
+  const bool looks_like_json =
+      second == std::string_view::npos || std::string_view("\"{[]}").contains(text[second]);
+  if (looks_like_json) return std::unexpected(values.error());
+  return parse_yaml(text);
 }
 
 std::string to_yaml(const json::value& value) {

@@ -15,7 +15,7 @@ struct Document {
   int line = 1;  // where it begins in its file
 };
 
-// All documents of a YAML stream, or the one of a JSON text. Empty documents are left out.
+// All documents of a YAML stream or of JSON texts one after another. Empty documents are left out.
 // Plain scalars are typed as YAML 1.2's core schema does (true, null, 12, 1.5); quoted ones are
 // strings. Anchors are followed within bounds, so that a "billion laughs" file is refused.
 Result<std::vector<Document>> parse_documents(std::string_view text);

@@ -4,6 +4,8 @@
 
 #include "api/node.h"
 #include "base/check.h"
+#include "base/sha256.h"
+#include "cli/conformance_case.h"
 
 namespace phalanx::cli {
 namespace {
@@ -116,6 +118,27 @@ TreeId build_bench_cluster(topology::Cluster& cluster, uint32_t nodes, bool load
       cluster.make_request({{"cpu", 4000}, {"memory", int64_t{16} << 30}, {"nvidia.com/gpu", 1}}),
       usage);
   return tree;
+}
+
+// The hash is of compact JSON with <, > and & escaped.
+std::string answer_hash(const std::vector<placement::PodSetResult>& results) {
+  std::string text;
+  for (const char next : json::serialize(results_json(results))) {
+    switch (next) {
+      case '<':
+        text += "\\u003c";
+        break;
+      case '>':
+        text += "\\u003e";
+        break;
+      case '&':
+        text += "\\u0026";
+        break;
+      default:
+        text += next;
+    }
+  }
+  return sha256_hex(text);
 }
 
 }  // namespace phalanx::cli

@@ -33,4 +33,7 @@ uint64_t splitmix64(uint64_t value);
 TreeId build_bench_cluster(topology::Cluster& cluster, uint32_t nodes, bool loaded,
                            const std::function<void(uint32_t)>& progress);
 
+// The SHA-256 of the results as compact JSON: what answers are compared by.
+std::string answer_hash(const std::vector<placement::PodSetResult>& results);
+
 }  // namespace phalanx::cli

@@ -9,7 +9,6 @@
 #include <set>
 
 #include "base/check.h"
-#include "base/sha256.h"
 #include "cli/bench_cluster.h"
 #include "cli/bench_report.h"
 #include "cli/command.h"
@@ -38,27 +37,6 @@ int64_t resident_bytes() {
   int64_t resident = 0;
   statm >> total >> resident;
   return resident * sysconf(_SC_PAGESIZE);
-}
-
-// The hash is of compact JSON with <, > and & escaped.
-std::string answer_hash(const std::vector<placement::PodSetResult>& results) {
-  std::string text;
-  for (const char next : json::serialize(results_json(results))) {
-    switch (next) {
-      case '<':
-        text += "\\u003c";
-        break;
-      case '>':
-        text += "\\u003e";
-        break;
-      case '&':
-        text += "\\u0026";
-        break;
-      default:
-        text += next;
-    }
-  }
-  return sha256_hex(text);
 }
 
 class PlacementBench {

@@ -5,8 +5,8 @@
 // that is read must be well formed: the error names file, line, object, field and reason. An object
 // may stand only once in all of the input, so that nothing is counted twice by mistake.
 //
-// Cost: one pass; a file's documents are dropped as soon as they are decoded. 10 000 nodes take half
-// a second as JSON, and some thirty times that as YAML.
+// Cost: one pass; a file's documents are dropped as soon as they are decoded. 10 000 nodes take
+// half a second as JSON, and some thirty times that as YAML.
 #pragma once
 
 #include <functional>

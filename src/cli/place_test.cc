@@ -198,14 +198,65 @@ TEST_F(PlaceTest, BadInputIsExitCodeOneWithAReason) {
     EXPECT_EQ(ran.out, "");
     return ran.err;
   };
-  EXPECT_NE(error({"-f", nodes}).find("no Job in the input"), std::string::npos);
+  EXPECT_NE(error({"-f", nodes}).find("no Job and no Gang in the input"), std::string::npos);
   EXPECT_NE(error({"-f", jobs}).find("no Node in the input"), std::string::npos);
   EXPECT_NE(error({"-f", nodes, jobs, "--levels", "x"}).find("no node carries the label x"),
             std::string::npos);
   EXPECT_NE(error({"-f", nodes, jobs, "--resource", "x"}).find("no node has any x"),
             std::string::npos);
   EXPECT_NE(error({"-f", nodes, jobs, "-o", "xml"}).find("xml"), std::string::npos);
-  EXPECT_NE(error({"-f", nodes, jobs, gang}).find("Gang is not supported yet"), std::string::npos);
+  EXPECT_NE(error({"-f", nodes, jobs, gang}).find("spec: is required"), std::string::npos);
+}
+
+TEST_F(PlaceTest, GangsArePlacedAfterJobsAndExplained) {
+  if (examples_.empty()) GTEST_SKIP() << "PHALANX_SOURCE_DIR is not set; run through ctest";
+  const Ran ran =
+      run({"-f", example("cluster"), "-f", example("train"), "-f", example("gang"), "--json"});
+  ASSERT_EQ(ran.code, kDone) << ran.err;
+  const json::value answer = parse_json(ran.out).value();
+  const json::value& gang = answer.at("gangs").at(0);
+  EXPECT_TRUE(gang.at("placed").as_bool());
+  // The Job took the only rack that is free entirely: the gang finds other nodes.
+  EXPECT_EQ(ran.out.find("\"gpu-1-2-1\""), ran.out.rfind("\"gpu-1-2-1\""));
+
+  const std::string huge = file("huge.yaml", R"(
+apiVersion: phalanx.dev/v1alpha1
+kind: Gang
+metadata: {name: huge}
+spec: {required: cloud.provider.com/topology-rack, pods: {count: 99, requests: {nvidia.com/gpu: 1}}}
+)");
+  const Ran no = run({"-f", example("cluster"), "-f", huge, "-o", "json"});
+  EXPECT_EQ(no.code, kExplainedNo);
+  const json::value refused = parse_json(no.out).value();
+  EXPECT_TRUE(refused.at("gangs").at(0).at("proven").as_bool());
+  EXPECT_TRUE(refused.at("gangs").at(0).as_object().contains("explanation"));
+  const Ran text = run({"-f", example("cluster"), "-f", huge});
+  EXPECT_NE(text.out.find("Gang huge: does not fit"), std::string::npos);
+}
+
+TEST_F(PlaceTest, BadGangsAreNamedByFileFieldAndReason) {
+  const std::string node = file("node.yaml", R"({apiVersion: v1, kind: Node,
+metadata: {name: n1, labels: {kubernetes.io/hostname: n1, rack: r1}},
+status: {allocatable: {pods: 10}, conditions: [{type: Ready, status: "True"}]}})");
+  const auto error = [&](const std::string& spec) {
+    const std::string gang = file("gang.yaml",
+                                  "apiVersion: phalanx.dev/v1alpha1\nkind: Gang\n"
+                                  "metadata: {name: g}\nspec: " +
+                                      spec + "\n");
+    const Ran ran = run({"-f", node, gang, "--levels", "rack,kubernetes.io/hostname"});
+    EXPECT_EQ(ran.code, kBadInput) << spec;
+    return ran.err;
+  };
+  EXPECT_NE(error("{required: row, pods: {count: 1}}").find("no level \"row\""), std::string::npos);
+  EXPECT_NE(error("{pods: {count: -1}}").find("pods.count"), std::string::npos);
+  EXPECT_NE(error("{pods: {count: 2, min: 3}}").find("pods.min is 3"), std::string::npos);
+  EXPECT_NE(error("{pods: {count: 3, slices: [{topology: rack, size: 2}]}}")
+                .find("do not divide into slices of 2"),
+            std::string::npos);
+  EXPECT_NE(error("{groups: []}").find("needs pods or groups"), std::string::npos);
+  EXPECT_NE(error("{color: red, pods: {count: 1}}").find("unknown field"), std::string::npos);
+  EXPECT_NE(error("{groups: [{name: a, pods: {}}, {name: a, pods: {}}]}").find("named \"a\""),
+            std::string::npos);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Balanced placement: as few domains as possible, filled as evenly as possible
-// (seed 000, "Balanced placement"; reference/placement.md section 8).
+// (KEP-2724, "Balanced placement"; reference/placement.md section 8).
 //
 // Applies to preferred requests. Of all places where the request fits it takes the one whose
 // fullest-possible minimum share T is largest; cuts away everything that cannot hold T slices;

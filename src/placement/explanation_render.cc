@@ -295,8 +295,10 @@ class TextWriter {
       users.push_back(counted(static_cast<int64_t>(domain.more_users), "more workload"));
     }
     if (domain.balance && domain.balance->used_by_others > 0) {
-      users.push_back(fmt::format("other pods {}", format_amount(domain.balance->resource,
-                                                                 domain.balance->used_by_others)));
+      const ResourceBalance& balance = *domain.balance;
+      users.push_back(fmt::format("other pods {} {}",
+                                  format_amount(balance.resource, balance.used_by_others),
+                                  balance.resource));
     }
     return users.empty() ? "" : fmt::format(" (used by {})", fmt::join(users, ", "));
   }
@@ -320,17 +322,16 @@ class TextWriter {
   [[nodiscard]] std::string cause_text(const Cause& cause, uint32_t of_nodes) const {
     std::string text = fmt::format("{} on {} of {}", cause_name(cause), cause.affected(),
                                    counted(of_nodes, node_));
-    if (cause.kind != CauseKind::kResource) return text;
+    // The plain case, that others use what the pods need, goes without saying.
     std::vector<std::string> parts;
     const auto add = [&](uint32_t nodes, std::string_view state) {
       if (nodes == cause.affected()) parts.emplace_back(state);
       if (nodes > 0 && nodes < cause.affected())
         parts.push_back(fmt::format("{} {}", nodes, state));
     };
-    add(cause.nodes - cause.too_small, "full");
-    add(cause.partly_used, "partly used");
+    add(cause.partly_used, "with some room");
     add(cause.too_small, "too small");
-    return text + fmt::format(", {}", fmt::join(parts, ", "));
+    return parts.empty() ? text : fmt::format("{}, {}", text, fmt::join(parts, ", "));
   }
 
   void write_causes(bool full) {
@@ -378,22 +379,24 @@ class TextWriter {
     }
     for (const MoreNodes& more : remedies.more_nodes) help.push_back(more_nodes_text(more));
     const WithoutAdmitted& without = remedies.without_admitted_workloads;
-    if (without.fits) help.push_back("waiting: fits once enough admitted workloads are gone");
+    if (without.fits) help.push_back("waiting: fits once enough workloads have ended");
     if (!help.empty()) line(1, "what would help:");
     for (const std::string& text : help) line(2, "- " + text);
     if (!without.fits && !asked_.without_admitted) {
-      line(1, fmt::format("waiting does not help: with all admitted workloads gone {} would fit",
-                          without.pods == 0 ? "none" : fmt::format("only {}", without.pods)));
+      line(1, fmt::format(
+                  "waiting for workloads to end does not help: with all of them gone {} fit",
+                  without.pods == 0 ? "none would" : fmt::format("only {} would", without.pods)));
     }
   }
 
   [[nodiscard]] std::string more_nodes_text(const MoreNodes& more) const {
-    std::string text = fmt::format("{} like {} ({}) in {}", counted(more.nodes, "more node"),
-                                   more.like, resources_text(more.shape), path_text(more.domain));
-    // The nodes of a single slice domain are already where the text says.
-    if (more.spread.empty() || (more.spread.size() == 1 && more.spread[0].first == more.domain)) {
-      return text;
-    }
+    const bool one_place = more.spread.size() == 1 && more.more_spread_domains == 0;
+    const DomainPath& place = one_place ? more.spread[0].first : more.domain;
+    std::string text =
+        fmt::format("{} like {} ({}) {}", counted(more.nodes, "more node"), more.like,
+                    resources_text(more.shape),
+                    place.empty() ? "anywhere in the topology" : "in " + path_text(place));
+    if (more.spread.empty() || one_place) return text;
     std::vector<std::string> parts;
     size_t other_domains = more.more_spread_domains;
     int64_t other_nodes = more.more_spread_nodes;

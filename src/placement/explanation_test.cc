@@ -302,7 +302,7 @@ TEST(Explanation, AggregateTopologiesSpeakOfDomains) {
   EXPECT_EQ(result.levels[0].best[0].used_by, (std::vector<WorkloadUse>{{"train", 2}}));
   EXPECT_TRUE(result.remedies.more_nodes.empty());
   EXPECT_EQ(result.remedies.without_admitted_workloads, (WithoutAdmitted{false, 4}));
-  EXPECT_NE(explanation_text(result, true).find("on 1 of 2 domains, full"), std::string::npos);
+  EXPECT_NE(explanation_text(result, true).find("on 1 of 2 domains"), std::string::npos);
   expect_rendered_well(result);
 }
 
@@ -366,8 +366,8 @@ TEST(Explanation, ShortTextReads) {
   EXPECT_EQ(
       explanation_text(result, false),
       R"(16 pods of 8 nvidia.com/gpu, required in one cloud.provider.com/topology-rack: does not fit
-  best: block b1 / rack r2 holds 12, 4 missing: resource nvidia.com/gpu on 4 of 16 nodes, full (used by team-b/eval 3 pods, team-c/notebook 2 pods)
-  in the way: resource nvidia.com/gpu on 10 of 37 nodes, full; taint "maintenance:NoSchedule" on 1 of 37 nodes
+  best: block b1 / rack r2 holds 12, 4 missing: resource nvidia.com/gpu on 4 of 16 nodes (used by team-b/eval 3 pods, team-c/notebook 2 pods)
+  in the way: resource nvidia.com/gpu on 10 of 37 nodes; taint "maintenance:NoSchedule" on 1 of 37 nodes
   what would help:
     - 12 pods instead of 16: fits now
     - required in one cloud.provider.com/topology-block instead: fits now, in block b1
@@ -375,7 +375,7 @@ TEST(Explanation, ShortTextReads) {
     - 4 more nodes like r2-0 (8 nvidia.com/gpu) in block b1 / rack r2
     - 6 more nodes like r1-0 (8 nvidia.com/gpu) in block b1 / rack r1
     - 12 more nodes like r3-0 (8 nvidia.com/gpu) in block b2 / rack r3
-    - waiting: fits once enough admitted workloads are gone
+    - waiting: fits once enough workloads have ended
 )");
   expect_rendered_well(result);
 }

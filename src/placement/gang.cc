@@ -178,38 +178,41 @@ class GangPlacer {
     const std::string where =
         item.required >= 0 ? fmt::format(" in one {}", tree(item.tree).level_key(item.required))
                            : "";
-    result.failure = fmt::format("gang \"{}\" does not fit: {} finds no room for {} pod(s){}{}",
-                                 gang_.name, who, obstacle.wanted, where, verdict);
     explain_obstacle(obstacle, result);
+    result.failure = fmt::format("gang \"{}\" does not fit: {} finds no room for {} pod(s){}{}{}",
+                                 gang_.name, who, obstacle.wanted, where,
+                                 result.explanation ? "" : " beside the rest of the gang", verdict);
   }
 
-  // The same account of the obstacle that a single pod set gets, on the cluster as it is.
+  // The same account of the obstacle that a single pod set gets, on the cluster as it is: of the
+  // first kind of pods that does not even fit alone. If each does, they are in one another's way.
   void explain_obstacle(const GangObstacle& obstacle, GangResult& result) {
-    int leaf = obstacle.item;
-    while (!items_.items[leaf].is_leaf) leaf = items_.items[leaf].children.front();
-    const GangItem& item = items_.items[leaf];
     const GangItem& group = items_.items[obstacle.item];
-    const int tree_index = group.tree >= 0 ? group.tree : item.shape_tree;
-    LevelPlan plan;
-    plan.count = plan.slices = obstacle.wanted;
-    plan.required = group.required >= 0;
-    plan.anywhere = !plan.required;
-    plan.level = plan.required ? group.required : 0;
-    plan.slice_level = tree(tree_index).lowest();
-    plan.inner_size.assign(tree(tree_index).level_count(), 0);
-    DomainCounts& counts = *items_.shapes[item.shape].counts[tree_index];
-    counts.refresh();
-    Shortfall shortfall{plan.level, 0};
-    int64_t total = 0;
-    for (uint32_t domain = 0; domain < tree(tree_index).size(plan.level); ++domain) {
-      const int32_t pods = counts.pods(plan.level, domain);
-      total += pods;
-      shortfall.fits = std::max(shortfall.fits, pods);
+    const int tree_index = std::max(group.tree, 0);
+    for (const auto& [shape, pods] : search_.minimum_needs(obstacle.item)) {
+      LevelPlan plan;
+      plan.count = plan.slices = static_cast<int32_t>(std::min<int64_t>(pods, INT32_MAX));
+      plan.required = group.required >= 0;
+      plan.anywhere = !plan.required;
+      plan.level = plan.required ? group.required : 0;
+      plan.slice_level = tree(tree_index).lowest();
+      plan.inner_size.assign(tree(tree_index).level_count(), 0);
+      DomainCounts& counts = *items_.shapes[shape].counts[tree_index];
+      counts.refresh();
+      Shortfall shortfall{plan.level, 0};
+      int64_t total = 0;
+      for (uint32_t domain = 0; domain < tree(tree_index).size(plan.level); ++domain) {
+        const int32_t fits = counts.pods(plan.level, domain);
+        total += fits;
+        shortfall.fits = std::max(shortfall.fits, fits);
+      }
+      if (!plan.required) {
+        shortfall.fits = static_cast<int32_t>(std::min<int64_t>(total, INT32_MAX));
+      }
+      if (shortfall.fits >= plan.count) continue;
+      result.explanation = explain(cluster_, items_.trees[tree_index], counts, plan, shortfall);
+      return;
     }
-    if (!plan.required) shortfall.fits = static_cast<int32_t>(std::min<int64_t>(total, INT32_MAX));
-    // If it would fit alone, siblings took the room: the account would only mislead.
-    if (shortfall.fits >= obstacle.wanted) return;
-    result.explanation = explain(cluster_, items_.trees[tree_index], counts, plan, shortfall);
   }
 
   topology::Cluster& cluster_;

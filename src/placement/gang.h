@@ -1,6 +1,6 @@
 // Gang trees: groups of pods with children, minima and a topology wish at every group, placed whole
-// or not at all (seed 002, stage 2; design: one model for KAI's sub-groups, Grove's hierarchy and
-// joint pod sets).
+// or not at all (KAI's topology-aware scheduling design, stage 2; design: one model for KAI's
+// sub-groups, Grove's hierarchy and joint pod sets).
 //
 // The search is exact within a step budget: it backtracks over the domains of every group, over the
 // order in which siblings were served, over which children are left out where a minimum allows it,
@@ -21,6 +21,7 @@
 
 #include "api/topology_assignment.h"
 #include "base/error.h"
+#include "placement/node_filter.h"
 #include "placement/pod_set.h"
 #include "topology/cluster.h"
 
@@ -35,6 +36,8 @@ struct GangPods {
   api::NodeAffinity affinity;
   std::vector<api::SliceConstraint> slices;  // layers, coarsest first
   std::map<std::string, int32_t> running;    // by hostname; they hold their capacity already
+  // What other pods ask of a node, to be heeded as well: a leader goes where its workers may.
+  std::vector<NodePredicates> also;
 };
 
 struct GangGroup {

@@ -209,21 +209,32 @@ class Resolver {
         counted.inner_size[level] = item.layers[layer].second;
       }
     }
-    auto filter = std::make_shared<NodeFilter>(cluster_, view, shape.predicates);
+    auto filter = filter_of(shape, view);
     result_.sliced.push_back(
         {item.shape, item.shape_tree, item.layers,
          std::make_unique<DomainCounts>(view, std::move(counted), filter, filter)});
     return static_cast<int>(result_.sliced.size() - 1);
   }
 
+  [[nodiscard]] std::shared_ptr<const NodeFilter> filter_of(const GangShape& shape,
+                                                            const topology::DomainTree& view) {
+    auto filter = std::make_shared<NodeFilter>(cluster_, view, shape.predicates.front());
+    for (size_t index = 1; index < shape.predicates.size(); ++index) {
+      filter->restrict_to(NodeFilter(cluster_, view, shape.predicates[index]));
+    }
+    return filter;
+  }
+
   int shape_of(const GangPods& pods) {
     GangShape shape{cluster_.make_request(pods.requests),
-                    {pods.node_selector, pods.tolerations, pods.affinity},
+                    {{pods.node_selector, pods.tolerations, pods.affinity}},
                     {}};
+    shape.predicates.insert(shape.predicates.end(), pods.also.begin(), pods.also.end());
     const auto& flavor = tree(0).spec().tolerations;
-    shape.predicates.tolerations.insert(shape.predicates.tolerations.end(), flavor.begin(),
-                                        flavor.end());
-    shape.predicates.affinity.preferred.clear();
+    for (NodePredicates& predicates : shape.predicates) {
+      predicates.tolerations.insert(predicates.tolerations.end(), flavor.begin(), flavor.end());
+      predicates.affinity.preferred.clear();
+    }
     for (size_t index = 0; index < result_.shapes.size(); ++index) {
       const GangShape& known = result_.shapes[index];
       if (known.requests == shape.requests && known.predicates == shape.predicates) {
@@ -238,7 +249,7 @@ class Resolver {
                            1,
                            std::vector<int32_t>(view.level_count(), 0),
                            false};
-      auto filter = std::make_shared<NodeFilter>(cluster_, view, shape.predicates);
+      auto filter = filter_of(shape, view);
       shape.counts.push_back(
           std::make_unique<DomainCounts>(view, std::move(counted), filter, filter));
     }

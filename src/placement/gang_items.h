@@ -43,7 +43,7 @@ struct GangItem {
 // Pods that look alike to the capacity account.
 struct GangShape {
   topology::RequestVector requests;
-  NodePredicates predicates;
+  std::vector<NodePredicates> predicates;             // all of them hold
   std::vector<std::unique_ptr<DomainCounts>> counts;  // by topology; plain pods, no slices
 };
 

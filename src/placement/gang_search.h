@@ -61,6 +61,10 @@ class GangSearch {
   [[nodiscard]] int64_t steps() const { return steps_; }
   [[nodiscard]] bool out_of_budget() const { return steps_ >= budget_; }
   [[nodiscard]] const GangObstacle& obstacle() const { return obstacle_; }
+  // New pods that the minimum of an item needs, by shape.
+  [[nodiscard]] const std::map<int, int64_t>& minimum_needs(int item) const {
+    return needs_min_[item];
+  }
   [[nodiscard]] GangRegion everywhere() const;
 
  private:

@@ -45,6 +45,13 @@ const api::Taint& NodeFilter::blocking_taint(uint32_t leaf) const {
   return *taint;
 }
 
+void NodeFilter::restrict_to(const NodeFilter& other) {
+  for (uint32_t leaf = 0; leaf < tree_.leaf_count() && !other.admits_all(); ++leaf) {
+    // The other's taints are judged by the other's tolerations: here it is one more condition.
+    if (!other.admits(leaf)) exclude(leaf, Exclusion::kAffinity);
+  }
+}
+
 void NodeFilter::exclude(uint32_t leaf, Exclusion reason) {
   if (!tree_.leaf_active(leaf)) return;
   if (exclusions_.empty()) exclusions_.assign(tree_.leaf_count(), Exclusion::kNone);

@@ -37,6 +37,9 @@ class NodeFilter {
              std::optional<topology::DomainRange> confinement = std::nullopt,
              bool score_preferred = false);
 
+  // Excludes what another filter excludes, too.
+  void restrict_to(const NodeFilter& other);
+
   // Nothing is excluded: the common case, which costs no pass over the leaves.
   [[nodiscard]] bool admits_all() const { return exclusions_.empty(); }
   [[nodiscard]] bool admits(uint32_t leaf) const {

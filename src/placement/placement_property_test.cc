@@ -363,6 +363,8 @@ TEST(PlacementProperty, PodsThatDoNotDivideIntoSlicesAreRefused) {
 
 // ---- What the detours found, each as the smallest case that shows it.
 
+const std::string kHost{api::kHostnameLabel};
+
 class NodesThatWent : public ::testing::Test {
  protected:
   NodesThatWent() : tree_(cluster_.add_tree({"default", {"rack", kHost}, {}, {}})) {
@@ -385,7 +387,6 @@ class NodesThatWent : public ::testing::Test {
 
   std::string place() { return text_of(placer_.place(tree_, workload_, options_)); }
 
-  const std::string kHost{api::kHostnameLabel};
   topology::Cluster cluster_;
   TreeId tree_;
   Placer placer_{cluster_};

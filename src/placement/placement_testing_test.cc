@@ -10,9 +10,9 @@ namespace phalanx::placement::testing {
 namespace {
 
 const std::vector<std::string>& level_keys() {
-  static const std::vector<std::string> keys = {"zone", "block", "rack",
-                                                std::string(api::kHostnameLabel)};
-  return keys;
+  static const std::vector<std::string> kKeys = {"zone", "block", "rack",
+                                                 std::string(api::kHostnameLabel)};
+  return kKeys;
 }
 
 json::object amounts_json(const api::ResourceAmounts& amounts) {
@@ -41,14 +41,14 @@ json::array tolerations_json(const std::vector<api::Toleration>& tolerations) {
 }
 
 json::object term_json(const api::NodeSelectorTerm& term) {
-  static const std::map<api::SelectorOperator, const char*> names = {
+  static const std::map<api::SelectorOperator, const char*> kNames = {
       {api::SelectorOperator::kIn, "In"},
       {api::SelectorOperator::kNotIn, "NotIn"},
       {api::SelectorOperator::kExists, "Exists"},
       {api::SelectorOperator::kDoesNotExist, "DoesNotExist"}};
   json::array expressions;
   for (const auto& expression : term.expressions) {
-    json::object object{{"key", expression.key}, {"operator", names.at(expression.op)}};
+    json::object object{{"key", expression.key}, {"operator", kNames.at(expression.op)}};
     if (!expression.values.empty()) {
       object["values"] = json::array(expression.values.begin(), expression.values.end());
     }
@@ -240,7 +240,7 @@ api::Node Generator::node(const topology::TreeSpec& spec, int number) {
   node.labels[std::string(api::kHostnameLabel)] = hostname;
   if (chance(90)) node.labels["pool"] = "a";
   if (chance(70)) node.labels["disk"] = chance(50) ? "ssd" : "hdd";
-  node.allocatable["cpu"] = 1000 * below(5);
+  node.allocatable["cpu"] = 1000L * below(5);
   if (chance(90)) node.allocatable["nvidia.com/gpu"] = below(5);
   node.allocatable["pods"] = chance(15) ? below(4) : 30;
   if (chance(10)) node.taints.push_back({"maintenance", "", "NoSchedule"});
@@ -252,11 +252,11 @@ api::Node Generator::node(const topology::TreeSpec& spec, int number) {
 }
 
 TinyPod Generator::pod(const TinyCluster& cluster, int number) {
-  return {"pod-" + std::to_string(number), any_of(cluster.nodes).name, {{"cpu", 500 * below(4)}}};
+  return {"pod-" + std::to_string(number), any_of(cluster.nodes).name, {{"cpu", 500L * below(4)}}};
 }
 
 TinyUsage Generator::usage(const TinyCluster& cluster, int number) {
-  TinyUsage usage{"workload-" + std::to_string(number), {{"cpu", 1000 * below(2)}}, {}};
+  TinyUsage usage{"workload-" + std::to_string(number), {{"cpu", 1000L * below(2)}}, {}};
   if (chance(50)) usage.requests["nvidia.com/gpu"] = 1;
   for (const api::Node& node : cluster.nodes) {
     if (!chance(30)) continue;
@@ -331,7 +331,7 @@ api::TopologyRequest Generator::request(const topology::TreeSpec& spec) {
 PodSet Generator::pod_set(const topology::TreeSpec& spec, const std::string& name) {
   PodSet pod_set;
   pod_set.name = name;
-  if (chance(85)) pod_set.requests["cpu"] = 500 * below(5);
+  if (chance(85)) pod_set.requests["cpu"] = 500L * below(5);
   if (chance(40)) pod_set.requests["nvidia.com/gpu"] = below(3);
   draw_filters(pod_set);
   int32_t size = 1;
@@ -357,7 +357,7 @@ Workload Generator::workload(const topology::TreeSpec& spec) {
     workers.topology->group_name = "group";
     PodSet leader;
     leader.name = "leader";
-    leader.requests["cpu"] = 500 * below(6);
+    leader.requests["cpu"] = 500L * below(6);
     if (chance(30)) leader.requests["nvidia.com/gpu"] = 1;
     if (chance(40)) {
       draw_filters(leader);

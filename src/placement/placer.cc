@@ -71,6 +71,7 @@ class UnitRun {
     if (workers_.count <= old_count) {
       results_[members_.workers].assignment = shrunk();
       take(workers_, *to_leaves(cluster_, tree_, *results_[members_.workers].assignment));
+      if (leader_ != nullptr && !has_old_leader && !place_leader_alone()) return false;
     } else {
       take(workers_, old_workers);
       const auto grown = static_cast<int32_t>(workers_.count - old_count);
@@ -88,6 +89,23 @@ class UnitRun {
       }
     }
     if (has_old_leader) results_[*members_.leader].assignment = leader_->previous;
+    return true;
+  }
+
+  // A leader that is new while the workers stay where they are.
+  bool place_leader_alone() {
+    auto topology = workers_.topology;
+    if (topology) {
+      topology->slice_required_topology.reset();
+      topology->slice_size.reset();
+      topology->slice_constraints.clear();
+    }
+    auto placed = placer_.place(tree_, {leader_, nullptr, 1, topology, std::nullopt}, options_);
+    if (!placed) {
+      report(*members_.leader, placed.error());
+      return false;
+    }
+    succeed(*members_.leader, *leader_, workers_of(*placed));
     return true;
   }
 

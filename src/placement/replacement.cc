@@ -65,9 +65,7 @@ class Replacer {
     if (failed.size() > 1 && lost_ == 0) {
       return Replacement{{}, *pod_set_.previous};
     }
-    if (auto placed = failed.size() == 1 ? replace_one() : replace_all(); !placed) {
-      return Failure(placed.error());
-    }
+    if (auto placed = replace(failed.size() == 1); !placed) return Failure(placed.error());
     if (added_.empty()) {
       return failure(fmt::format("cannot find replacement assignment for unhealthy node: {}",
                                  fmt::join(failed, ", ")));
@@ -80,9 +78,29 @@ class Replacer {
   using Placed = std::expected<void, UnitFailure>;
   using Confinement = std::optional<topology::DomainRange>;
 
+  Placed replace(bool one) {
+    const int lowest = constraints_.empty()
+                           ? tree_.lowest()
+                           : level_of(constraints_[0].topology).value_or(tree_.lowest());
+    if (request_ && request_->preferred == api::kAutoLevel) {
+      request_->preferred = tree_.level_key(lowest);
+    }
+    if (!request_ || request_->required != api::kAutoLevel) {
+      return one ? replace_one() : replace_all();
+    }
+    // `required: auto`: the narrowest domain around the remaining pods that has room.
+    for (int level = lowest;; --level) {
+      request_->required = tree_.level_key(level);
+      const auto around = remaining_at(level, std::nullopt);
+      Placed placed;
+      if (around.size() <= 1) placed = one ? replace_one() : replace_all();
+      if ((around.size() <= 1 && placed) || level == 0) return placed;
+    }
+  }
+
   [[nodiscard]] bool level_resolves() const {
-    if (!pod_set_.topology) return true;
-    const auto& request = *pod_set_.topology;
+    if (!request_) return true;
+    const auto& request = *request_;
     if (request.required) return level_of(*request.required).has_value();
     if (request.preferred) return level_of(*request.preferred).has_value();
     return request.unconstrained || !constraints_.empty();
@@ -93,8 +111,8 @@ class Replacer {
 
   // The required domain that the remaining pods are in.
   [[nodiscard]] Confinement required_domain() const {
-    if (!first_kept_ || !pod_set_.topology || !pod_set_.topology->required) return std::nullopt;
-    const auto level = level_of(*pod_set_.topology->required);
+    if (!first_kept_ || !request_ || !request_->required) return std::nullopt;
+    const auto level = level_of(*request_->required);
     if (!level) return std::nullopt;
     return tree_.leaves(*level, tree_.ancestor(tree_.lowest(), *first_kept_, *level));
   }
@@ -136,7 +154,7 @@ class Replacer {
     if (whole != constraints_.rend()) kept.push_back(*whole);
     const auto found = find(lost_, inside, kept);
     if (!found) return Failure(found.error());
-    if (constraints_.size() == 3 && !slices_whole(*found)) return replace_all();
+    if (constraints_.size() >= 3 && !slices_whole(*found)) return replace_all();
     book(*found);
     return {};
   }
@@ -158,7 +176,8 @@ class Replacer {
   // Any number of failed nodes and any number of slice layers.
   Placed replace_all() {
     // A slice-only request has no level left once its slices are handled one by one.
-    if (request_ && !request_->required && !request_->preferred) request_->unconstrained = true;
+    const bool slice_only = request_ && !request_->required && !request_->preferred;
+    if (slice_only && !constraints_.empty()) request_->unconstrained = true;
     return fill(0, required_domain(), lost_);
   }
 

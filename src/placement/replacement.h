@@ -1,5 +1,5 @@
 // Node replacement: the pods of failed nodes get new places, every other pod keeps its own
-// (seed 001, "Hot swap support"; reference/placement.md section 9).
+// (Kueue's topology-aware scheduling guide, "Hot swap support"; reference/placement.md section 9).
 //
 // Any number of failed nodes is replaced in one call. Slices that lost some of their pods are made
 // whole in the domain where the rest of them is; slices that are gone entirely are placed anew; a

@@ -49,9 +49,9 @@ void make_roomy(Generator& generator, TinyCluster& cluster, PodSet& pod_set) {
     cluster.nodes.push_back(generator.node(cluster.spec, number));
   }
   for (api::Node& node : cluster.nodes) {
-    node.allocatable = {{"cpu", 1000 * generator.below(7)}, {"nvidia.com/gpu", 8}, {"pods", 30}};
+    node.allocatable = {{"cpu", 1000L * generator.below(7)}, {"nvidia.com/gpu", 8}, {"pods", 30}};
   }
-  pod_set.requests = {{"cpu", 500 * generator.between(1, 2)}};
+  pod_set.requests = {{"cpu", 500L * generator.between(1, 2)}};
   const auto constraints =
       pod_set.topology ? pod_set.topology->constraints() : std::vector<api::SliceConstraint>();
   const int32_t size = constraints.empty() ? 1 : constraints[0].size;

@@ -1,6 +1,6 @@
 // The two wire forms of a topology assignment, both ways: v1beta1 (`domains`, one entry a domain)
 // and v1beta2 (`slices`, parallel lists with common prefixes and suffixes taken out).
-// Seed 000, "Topology assignment representation"; limits of reference/api/kueue.md.
+// KEP-2724, "Topology assignment representation".
 //
 // Invariants:
 // - Decoding what was encoded gives the same levels and the same domains in the same order.

@@ -3,9 +3,9 @@
 //
 //   free = allocatable of ready, schedulable nodes - other pods - admitted usage
 //
-// (seed 001, "Capacity calculation"). A change to one node costs its leaf in every tree; only a
-// node with a new place in a topology makes that tree be rebuilt, at its next use. Anything charged
-// inside an Attempt can be undone without copying.
+// (Kueue's topology-aware scheduling guide, "Capacity calculation"). A change to one node costs its
+// leaf in every tree; only a node with a new place in a topology makes that tree be rebuilt, at its
+// next use. Anything charged inside an Attempt can be undone without copying.
 //
 // Admitted usage is booked by hostname, or, for topologies whose lowest level is above the host,
 // by domain of one tree. It may come before its node and outlives it. `pods` is a resource.

@@ -1,7 +1,7 @@
 // The tree of topology domains that node labels describe, with what is free in every leaf.
 //
 // A node's path is its label values in level order; every prefix of a path is a domain, so equal
-// rack names in different blocks are different domains (seed 000, "Hierarchy representation").
+// rack names in different blocks are different domains (KEP-2724, "Hierarchy representation").
 // Domains of a level are stored in path order (bytewise, value by value). Hence the order of
 // indices is the order of paths, the children of a domain are one contiguous range of the next
 // level, and its leaves one contiguous range of the lowest level.

@@ -1,5 +1,5 @@
 // Hostnames as the usual providers write them, to measure assignment encodings with: what a scheme
-// shares between neighbouring names decides how many nodes fit into one etcd entry (seed 000,
+// shares between neighbouring names decides how many nodes fit into one etcd entry (KEP-2724,
 // "Since v1beta2").
 //
 // A scheme is a pure function of the node's number: the same on every machine, distinct for every
