@@ -132,9 +132,7 @@ class Cluster {
     return at(allocatable_, resource, node.value);
   }
 
-  // Workloads that use the leaf, with their pod counts, in name order.
-  std::vector<std::pair<std::string, int64_t>> workloads_on(TreeId tree, uint32_t leaf);
-  // The same for ranges of leaves, all in one pass over the admitted usage: for each range the
+  // Who uses ranges of leaves, all in one pass over the admitted usage: for each range the
   // `at_most` workloads that use most of its resource there, most first.
   std::vector<LeafUsers> workloads_in(TreeId tree, std::span<const LeafUse> uses, size_t at_most);
 

@@ -358,8 +358,19 @@ TEST_F(ClusterTest, NamesWhoUsesALeaf) {
   cluster_.add_usage("a", hosts, cpu(2), {{{"n1"}, 1}});
   cluster_.add_usage("c", racks, cpu(1), {{{"b1", "r1"}, 5}});
   using Users = std::vector<std::pair<std::string, int64_t>>;
-  EXPECT_EQ(cluster_.workloads_on(hosts, 0), (Users{{"a", 2}, {"b", 2}}));
-  EXPECT_EQ(cluster_.workloads_on(hosts, 1), (Users{{"a", 4}}));
+  const auto users = [&](TreeId tree, DomainRange leaves) {
+    const LeafUse use{leaves, cluster_.find_resource("pods")};
+    Users result;
+    const auto all = cluster_.workloads_in(tree, std::span(&use, 1), 3);
+    for (const auto& share : all[0].most) {
+      result.emplace_back(share.workload, share.pods);
+    }
+    return result;
+  };
+  EXPECT_EQ(users(hosts, {0, 1}), (Users{{"a", 2}, {"b", 2}}));
+  EXPECT_EQ(users(hosts, {1, 2}), (Users{{"a", 4}}));
+  EXPECT_EQ(users(hosts, {0, 2}), (Users{{"a", 6}, {"b", 2}}));
+  EXPECT_EQ(users(racks, {0, 1}), (Users{{"a", 6}, {"c", 5}, {"b", 2}}));
 }
 
 TEST_F(ClusterTest, ARequestCountsItsPodAndIsSortedByName) {

@@ -222,26 +222,6 @@ LeftOutNodes Cluster::left_out(TreeId id) const {
   return result;
 }
 
-std::vector<std::pair<std::string, int64_t>> Cluster::workloads_on(TreeId id, uint32_t leaf) {
-  const DomainTree& view = tree(id);
-  const HostId host = view.by_host() ? nodes_[view.leaf_node(leaf).value].host : HostId();
-  std::vector<std::pair<std::string, int64_t>> result;
-  for (const auto& [workload, usages] : usages_) {
-    int64_t pods = 0;
-    for (const UsageRecord& usage : usages) {
-      for (const auto& [used_host, count] : usage.hosts) {
-        if (used_host == host) pods += count;
-      }
-      if (usage.tree != id) continue;
-      for (const auto& [values, count] : usage.paths) {
-        if (find_path(view, values) == leaf) pods += count;
-      }
-    }
-    if (pods > 0) result.emplace_back(workload, pods);
-  }
-  return result;
-}
-
 std::vector<LeafUsers> Cluster::workloads_in(TreeId id, std::span<const LeafUse> uses,
                                              size_t at_most) {
   const DomainTree& view = tree(id);

@@ -1,0 +1,41 @@
+# The commands of this repository:
+#
+#   make build    the program, build/phalanx
+#   make demo     the program, run on the example of the README
+#   make test     everything that must hold before a change is taken in (tools/run-tests)
+#   make format   brings the sources into their form
+#   make clean    removes what was built
+#
+# Each installs the Debian packages it needs, if they are missing. Standard output holds only what
+# the product prints; the noise of building goes to standard error.
+
+BUILD ?= build
+JOBS ?= $(shell nproc)
+
+# Compiled files are found again by ccache from whatever folder the repository is in.
+export CCACHE_BASEDIR := $(CURDIR)
+export CCACHE_NOHASHDIR := 1
+
+.PHONY: build demo test format clean packages
+.DEFAULT_GOAL := build
+
+packages:
+	@tools/install-packages build >&2
+
+build: packages
+	@cmake -S . -B $(BUILD) -G Ninja -DCMAKE_CXX_COMPILER=clang++-19 >&2
+	@ninja -C $(BUILD) -j$(JOBS) phalanx >&2
+
+demo: build
+	@$(BUILD)/phalanx place -f examples/cluster.yaml -f examples/train.yaml
+
+test:
+	@tools/install-packages build test >&2
+	@BUILD=$(BUILD) JOBS=$(JOBS) tools/run-tests
+
+format:
+	@tools/install-packages test >&2
+	@find src tests -name '*.cc' -o -name '*.h' | xargs clang-format-19 -i
+
+clean:
+	@rm -rf $(BUILD) $(BUILD)-asan
