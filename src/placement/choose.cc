@@ -24,7 +24,9 @@ constexpr int32_t kNone = std::numeric_limits<int32_t>::max();
 class LevelScan {
  public:
   LevelScan(const DomainCounts& counts, int level)
-      : leaders_(counts.leader_column(level)),
+      : tree_(counts.tree()),
+        level_(level),
+        leaders_(counts.leader_column(level)),
         slices_(counts.has_leader() ? counts.slice_beside_leader_column(level)
                                     : counts.slice_column(level)),
         pods_(counts.has_leader() ? counts.pod_beside_leader_column(level)
@@ -53,11 +55,12 @@ class LevelScan {
     const auto key = [&](uint32_t domain) {
       return std::tuple(leaders_.empty() ? 0 : -leaders_[domain], -slices_[domain], pods_[domain]);
     };
-    uint32_t best = 0;
-    for (uint32_t domain = 1; domain < slices_.size(); ++domain) {
-      if (key(domain) < key(best)) best = domain;
+    std::optional<uint32_t> best;
+    for (uint32_t domain = 0; domain < slices_.size(); ++domain) {
+      if (best && key(domain) >= key(*best)) continue;
+      if (tree_.domain_active(level_, domain)) best = domain;
     }
-    return best;
+    return best.value_or(0);
   }
 
   // Domains with exactly this many slices, fewest pods first, then by path; at least `enough` of
@@ -95,6 +98,8 @@ class LevelScan {
   }
 
  private:
+  const topology::DomainTree& tree_;
+  int level_;
   std::span<const uint8_t> leaders_;  // empty: no leader is asked for
   std::span<const int32_t> slices_;
   std::span<const int32_t> pods_;
@@ -166,6 +171,9 @@ LevelChoice choose_level_by_sorting(const DomainCounts& counts, const LevelPlan&
   const bool scored = counts.has_scores();
   const int32_t leaders = counts.has_leader() ? 1 : 0;
   CandidateList list = candidates(counts, level, {0, counts.tree().size(level)});
+  std::erase_if(list, [&](const Candidate& candidate) {
+    return !counts.tree().domain_active(level, candidate.domain);
+  });
   sort_by_leader(list, scored, plan.least_free);
   const auto holds_all = [&](const Candidate& candidate) {
     return candidate.numbers.leaders >= leaders &&

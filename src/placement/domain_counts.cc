@@ -94,7 +94,9 @@ void DomainCounts::count_all() {
     }
     if (has_scores_) counts.scores.resize(size);
   }
-  if (has_scores_) levels_[tree_->lowest()].scores = filter_->scores();
+  if (has_scores_) {
+    for (uint32_t leaf = 0; leaf < tree_->leaf_count(); ++leaf) set_leaf_score(leaf);
+  }
   count_leaves();
   if (has_leader()) count_leader_leaves();
   if (!slices_are_pods_ && shape_.slice_level == tree_->lowest()) {
@@ -210,6 +212,10 @@ void DomainCounts::count_leader_leaf(uint32_t leaf) {
     beside = std::min(beside, clamp(left / need.amount));
   }
   counts.pods_beside_leader[leaf] = beside;
+}
+
+void DomainCounts::set_leaf_score(uint32_t leaf) {
+  levels_[tree_->lowest()].scores[leaf] = tree_->leaf_active(leaf) ? filter_->scores()[leaf] : 0;
 }
 
 void DomainCounts::set_leaf_slices(uint32_t leaf) {
@@ -385,6 +391,7 @@ void DomainCounts::recount_leaf(uint32_t leaf) {
                           ? fit_in_leaf(*tree_, leaf, shape_.worker, shape_.simulate_empty).pods
                           : 0;
   if (has_leader() || has_scores_) {
+    if (has_scores_) set_leaf_score(leaf);
     // A leader's smallest loss is no sum: recount the ancestors from their children.
     if (has_leader()) count_leader_leaf(leaf);
     if (!slices_are_pods_ && shape_.slice_level == lowest) set_leaf_slices(leaf);

@@ -125,6 +125,7 @@ class DomainCounts {
   void recount_leaf(uint32_t leaf);
   void update_ancestors(uint32_t leaf, int32_t old_pods);
   void set_leaf_slices(uint32_t leaf);
+  void set_leaf_score(uint32_t leaf);
   [[nodiscard]] int32_t contribution(int level, int32_t pods) const {
     const int32_t size = shape_.inner_size[level];
     return size > 1 ? pods - pods % size : pods;

@@ -11,9 +11,13 @@ namespace {
 // What fits of each layer inside the domain of the search level that holds the most slices.
 std::string layers_text(const DomainCounts& counts, const LevelPlan& plan, int search_level) {
   const topology::DomainTree& tree = counts.tree();
-  uint32_t best = 0;
-  for (uint32_t domain = 1; domain < tree.size(search_level); ++domain) {
-    if (counts.slices(search_level, domain) > counts.slices(search_level, best)) best = domain;
+  uint32_t best = tree.size(search_level);
+  for (uint32_t domain = 0; domain < tree.size(search_level); ++domain) {
+    if (!tree.domain_active(search_level, domain)) continue;
+    const bool none_yet = best == tree.size(search_level);
+    if (none_yet || counts.slices(search_level, domain) > counts.slices(search_level, best)) {
+      best = domain;
+    }
   }
   std::string text;
   for (const api::SliceConstraint& layer : plan.constraints) {

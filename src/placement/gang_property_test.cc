@@ -315,6 +315,11 @@ class TinyGang {
   std::vector<Leaf> leaves_;
 };
 
+// Classes of cells that went stale while a distribution was tried.
+TEST(GangProperty, SeedsThatOnceFailed) {
+  for (const uint64_t seed : {7681}) TinyGang(seed).check();
+}
+
 TEST(GangProperty, AgreesWithBruteForce) {
   for (uint64_t seed = 0; seed < 4000; ++seed) {
     SCOPED_TRACE(seed);

@@ -53,7 +53,6 @@ void NodeFilter::restrict_to(const NodeFilter& other) {
 }
 
 void NodeFilter::exclude(uint32_t leaf, Exclusion reason) {
-  if (!tree_.leaf_active(leaf)) return;
   if (exclusions_.empty()) exclusions_.assign(tree_.leaf_count(), Exclusion::kNone);
   if (exclusions_[leaf] == Exclusion::kNone) exclusions_[leaf] = reason;
 }
@@ -69,10 +68,9 @@ void NodeFilter::apply_taints(const std::vector<api::Toleration>& tolerations) {
   }
   if (!any) return;
   for (uint32_t leaf = 0; leaf < tree_.leaf_count(); ++leaf) {
-    if (!tree_.leaf_active(leaf)) continue;
-    if (untolerated_[cluster_.taint_set(tree_.leaf_node(leaf)).value] != nullptr) {
-      exclude(leaf, Exclusion::kTaint);
-    }
+    // A node that is not ready keeps its taints; one that was deleted has none.
+    const topology::TaintSetId taints = cluster_.taint_set(tree_.leaf_node(leaf));
+    if (taints.valid() && untolerated_[taints.value] != nullptr) exclude(leaf, Exclusion::kTaint);
   }
 }
 

@@ -31,7 +31,8 @@ struct NodePredicates {
 
 class NodeFilter {
  public:
-  // Looks at every active leaf. `confinement` is the leaf range a replacement must stay in.
+  // Looks at every leaf, also those without a ready node: they may come back. `confinement` is the
+  // leaf range a replacement must stay in.
   NodeFilter(const topology::Cluster& cluster, const topology::DomainTree& tree,
              const NodePredicates& predicates,
              std::optional<topology::DomainRange> confinement = std::nullopt,

@@ -304,7 +304,7 @@ TEST(PlacementProperty, TheWayToAStateCarriesNoMeaning) {
   expect_no_meaning_of_detours(/*come_and_go=*/false);
 }
 
-TEST(PlacementProperty, DISABLED_NodesThatCameAndWentCarryNoMeaning) {
+TEST(PlacementProperty, NodesThatCameAndWentCarryNoMeaning) {
   expect_no_meaning_of_detours(/*come_and_go=*/true);
 }
 
@@ -394,7 +394,7 @@ class NodesThatWent : public ::testing::Test {
   Options options_;
 };
 
-TEST_F(NodesThatWent, DISABLED_ComeBackWithTheirTaints) {
+TEST_F(NodesThatWent, ComeBackWithTheirTaints) {
   put("h0", "r0", true, "broken");
   put("h0", "r0", false, "broken");
   EXPECT_EQ(place(), "workers: no: no topology domains at level: rack\n");
@@ -404,7 +404,7 @@ TEST_F(NodesThatWent, DISABLED_ComeBackWithTheirTaints) {
             "1; excluded: taint \"broken:NoSchedule\": 1\n");
 }
 
-TEST_F(NodesThatWent, DISABLED_LeaveNoScoreBehind) {
+TEST_F(NodesThatWent, LeaveNoScoreBehind) {
   options_.preferred_node_affinity = true;
   workload_.pod_sets[0].affinity.preferred = {
       {1, {{{"disk", api::SelectorOperator::kIn, {"ssd"}}}, {}}}};
@@ -417,7 +417,7 @@ TEST_F(NodesThatWent, DISABLED_LeaveNoScoreBehind) {
   EXPECT_EQ(place(), "workers: h3=1\n");
 }
 
-TEST_F(NodesThatWent, DISABLED_AreNotInTheTextOfMultiLayerRequests) {
+TEST_F(NodesThatWent, AreNotInTheTextOfMultiLayerRequests) {
   workload_.pod_sets[0].count = 4;
   workload_.pod_sets[0].topology->slice_constraints = {{"rack", 4}, {kHost, 2}};
   put("h0", "r0");
@@ -428,7 +428,7 @@ TEST_F(NodesThatWent, DISABLED_AreNotInTheTextOfMultiLayerRequests) {
             "rack; 1/2 slice(s) fit on level kubernetes.io/hostname\n");
 }
 
-TEST_F(NodesThatWent, DISABLED_AreNotInTheTextOfGroups) {
+TEST_F(NodesThatWent, AreNotInTheTextOfGroups) {
   workload_.pod_sets[0].count = 2;
   workload_.pod_sets[0].topology->group_name = "group";
   PodSet leader = workload_.pod_sets[0];

@@ -188,20 +188,32 @@ class Replacer {
                                                    constraints_.end());
     if (!layers.empty()) {
       const auto level = level_of(layers[0].topology);
-      if (level) {
-        for (const auto& [domain, present] : remaining_at(*level, inside)) {
-          const int64_t missing = (layers[0].size - present % layers[0].size) % layers[0].size;
-          if (missing == 0) continue;
-          pods -= missing;
-          if (pods < 0) return inconsistent(layers[0]);
-          if (auto placed = fill(layer + 1, tree_.leaves(*level, domain), missing); !placed) {
-            return placed;
-          }
-        }
+      for (const auto& [domain, present] : remaining_at(level.value_or(0), inside)) {
+        const int64_t missing = missing_in(layer, level.value_or(0), domain, present);
+        if (missing == 0) continue;
+        pods -= missing;
+        if (pods < 0) return inconsistent(layers[0]);
+        const auto leaves = tree_.leaves(level.value_or(0), domain);
+        if (auto placed = fill(layer + 1, leaves, missing); !placed) return placed;
       }
       if (pods % layers[0].size != 0) return inconsistent(layers[0]);
     }
     return pods == 0 ? Placed() : place(pods, inside, layers);
+  }
+
+  // The fewest pods that make all slices of this layer and of those below it whole in a domain.
+  [[nodiscard]] int64_t missing_in(size_t layer, int level, uint32_t domain,
+                                   int64_t present) const {
+    const int64_t size = constraints_[layer].size;
+    int64_t missing = (size - present % size) % size;
+    if (layer + 1 == constraints_.size()) return missing;
+    int64_t inside = 0;
+    const int below = level_of(constraints_[layer + 1].topology).value_or(level);
+    for (const auto& [part, pods] : remaining_at(below, tree_.leaves(level, domain))) {
+      inside += missing_in(layer + 1, below, part, pods);
+    }
+    while (missing < inside) missing += size;
+    return missing;
   }
 
   [[nodiscard]] static Placed inconsistent(const api::SliceConstraint& layer) {

@@ -162,7 +162,7 @@ TEST(ReplacementProperty, LosesNoPodAndBreaksNoRule) {
 
 // Three layers are where the reference's rule breaks slices (reference/placement.md 12.3), so there
 // is no reason to follow it into a "no".
-TEST(ReplacementProperty, DISABLED_ThreeLayersAreRefusedOnlyIfBruteForceAgrees) {
+TEST(ReplacementProperty, ThreeLayersAreRefusedOnlyIfBruteForceAgrees) {
   for (uint64_t seed = 1; seed <= 60000; ++seed) {
     Generator generator(seed);
     const auto loss = draw_loss(generator);
@@ -208,7 +208,7 @@ TinyProblem running(std::vector<api::Node> nodes, api::TopologyRequest request,
 }
 
 // The block keeps a multiple of its slice size, but two racks in it do not.
-TEST(Replacement, DISABLED_InnerSlicesAreMadeWholeWhereTheOuterOnesAre) {
+TEST(Replacement, InnerSlicesAreMadeWholeWhereTheOuterOnesAre) {
   api::TopologyRequest request;
   request.slice_constraints = {{"block", 4}, {"rack", 2}};
   TinyProblem problem =
@@ -231,7 +231,7 @@ TEST(Replacement, DISABLED_InnerSlicesAreMadeWholeWhereTheOuterOnesAre) {
     EXPECT_EQ(count % 2, 0) << rack << "\n" << text_of(results);
 }
 
-TEST(Replacement, DISABLED_AutoLevelsKnowTheSlicesThatBroke) {
+TEST(Replacement, AutoLevelsKnowTheSlicesThatBroke) {
   for (const bool required : {true, false}) {
     api::TopologyRequest request;
     (required ? request.required : request.preferred) = std::string(api::kAutoLevel);
@@ -247,7 +247,7 @@ TEST(Replacement, DISABLED_AutoLevelsKnowTheSlicesThatBroke) {
 }
 
 // The pods that stay say where "one domain" is.
-TEST(Replacement, DISABLED_RequiredAutoStaysInItsDomain) {
+TEST(Replacement, RequiredAutoStaysInItsDomain) {
   api::TopologyRequest request;
   request.required = std::string(api::kAutoLevel);
   TinyProblem problem = running({host("h1", "b1", "r1", 2), host("h2", "b1", "r1", 2),
@@ -260,7 +260,7 @@ TEST(Replacement, DISABLED_RequiredAutoStaysInItsDomain) {
 
 // A Node object that was deleted is still named by the workload, by a name that is not its
 // hostname.
-TEST(Replacement, DISABLED_ADeletedNodeIsFoundByItsName) {
+TEST(Replacement, ADeletedNodeIsFoundByItsName) {
   api::TopologyRequest request;
   request.unconstrained = true;
   TinyProblem problem =

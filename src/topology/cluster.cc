@@ -110,7 +110,9 @@ void Cluster::remove_node(std::string_view name) {
   attach_everywhere(id, -1);
   NodeRecord& record = nodes_[id.value];
   if (record.host.valid()) host_nodes_[record.host.value] = NodeId();
+  const HostId last_host = record.host;
   record = NodeRecord();
+  record.last_host = last_host;
   for (auto& column : allocatable_) {
     if (id.value < column.size()) column[id.value] = 0;
   }

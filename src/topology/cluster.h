@@ -117,7 +117,7 @@ class Cluster {
   [[nodiscard]] size_t resource_count() const { return resources_.size(); }
   [[nodiscard]] const std::string& node_name(NodeId id) const { return node_names_.text(id); }
 
-  // The hostname label of a node that exists, else the node's name: what assignments call it.
+  // The hostname label that a node has or had last, else its name: what assignments call it.
   [[nodiscard]] std::string hostname_of(std::string_view node_name) const;
   // A node's value of a label, invalid if it has none.
   [[nodiscard]] StringId label(NodeId node, StringId key) const;
@@ -143,6 +143,7 @@ class Cluster {
   struct NodeRecord {
     std::vector<std::pair<StringId, StringId>> labels;  // sorted by key
     HostId host;
+    HostId last_host;  // of a node that was deleted: workloads still name it
     TaintSetId taints;
     bool present = false;
     bool ready = false;

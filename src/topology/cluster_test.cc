@@ -392,23 +392,5 @@ TEST_F(ClusterTest, HugeAmountsNeitherWrapNorStick) {
   EXPECT_EQ(free(hosts, {"n1"}), kMax);
 }
 
-// Saturating sums cannot be taken apart again.
-TEST_F(ClusterTest, DISABLED_MoreThanHugeAmountsAreGivenBackExactly) {
-  const TreeId hosts = cluster_.add_tree(by_host());
-  put(make_node("n1", "b1", "r1", 1000));
-  const auto before = columns(hosts);
-  cluster_.put_pod("p", "n1", {{"cpu", kMax}});
-  cluster_.put_pod("q", "n1", {{"cpu", kMax}});
-  cluster_.remove_pod("p");
-  cluster_.remove_pod("q");
-  EXPECT_EQ(free(hosts, {"n1"}), 1000);
-  {
-    const Attempt attempt(cluster_);
-    cluster_.charge(hosts, 0, cpu(kMax), 1);
-    cluster_.charge(hosts, 0, cpu(kMax), 1);
-  }
-  EXPECT_EQ(free(hosts, {"n1"}), 1000);
-}
-
 }  // namespace
 }  // namespace phalanx::topology

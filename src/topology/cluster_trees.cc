@@ -190,8 +190,10 @@ std::vector<std::string> Cluster::path(const DomainTree& tree, int level, uint32
 
 std::string Cluster::hostname_of(std::string_view node_name) const {
   const NodeId id = node_names_.find(node_name);
-  if (!id.valid() || !nodes_[id.value].host.valid()) return std::string(node_name);
-  return host_names_.text(nodes_[id.value].host);
+  if (!id.valid()) return std::string(node_name);
+  const NodeRecord& node = nodes_[id.value];
+  const HostId host = node.host.valid() ? node.host : node.last_host;
+  return host.valid() ? host_names_.text(host) : std::string(node_name);
 }
 
 LeftOutNodes Cluster::left_out(TreeId id) const {

@@ -28,6 +28,15 @@ DomainRange DomainTree::leaves(int level, uint32_t domain) const {
   return range;
 }
 
+bool DomainTree::domain_active(int level, uint32_t domain) const {
+  if (active_leaves_ == leaf_count()) return true;
+  const auto [begin, end] = leaves(level, domain);
+  for (uint32_t leaf = begin; leaf < end; ++leaf) {
+    if (leaf_active(leaf)) return true;
+  }
+  return false;
+}
+
 uint32_t DomainTree::ancestor(int level, uint32_t domain, int ancestor_level) const {
   for (; level > ancestor_level; --level) domain = levels_[level].parents[domain];
   return domain;

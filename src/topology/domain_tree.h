@@ -8,8 +8,8 @@
 //
 // If the lowest level is kubernetes.io/hostname a leaf is one node; otherwise a leaf adds up the
 // nodes that share its path. A leaf whose nodes are all gone or not ready stays in place, inactive
-// and without capacity, until the tree is next rebuilt: the answer of every algorithm is the same
-// with and without it.
+// and without capacity, until the tree is next rebuilt: nothing is placed there. Texts about what
+// fits must not speak of it (domain_active).
 //
 // Free capacity is one int64 column per resource, in leaf order. The tree is owned and kept
 // current by a Cluster (topology/cluster.h); everybody else reads.
@@ -61,6 +61,8 @@ class DomainTree {
   // Leaves that have a ready node behind them.
   [[nodiscard]] uint32_t active_leaf_count() const { return active_leaves_; }
   [[nodiscard]] bool leaf_active(uint32_t leaf) const { return leaf_nodes_[leaf] > 0; }
+  // Whether the domain has a ready node; costs a look at its leaves if some in the tree have none.
+  [[nodiscard]] bool domain_active(int level, uint32_t domain) const;
 
   [[nodiscard]] uint32_t parent(int level, uint32_t domain) const {
     return levels_[level].parents[domain];
