@@ -95,6 +95,8 @@ class Replacer {
       Placed placed;
       if (around.size() <= 1) placed = one ? replace_one() : replace_all();
       if ((around.size() <= 1 && placed) || level == 0) return placed;
+      for (const auto& [leaf, count] : added_) cluster_.charge(tree_id_, leaf, requests_, -count);
+      added_.clear();  // of an attempt that got half-way
     }
   }
 
@@ -153,8 +155,11 @@ class Replacer {
     const auto whole = std::find_if(constraints_.rbegin(), constraints_.rend(), divides);
     if (whole != constraints_.rend()) kept.push_back(*whole);
     const auto found = find(lost_, inside, kept);
+    if (constraints_.size() >= 3 && (!found || !slices_whole(*found))) {
+      const auto general = replace_all();
+      if (general || found) return general;
+    }
     if (!found) return Failure(found.error());
-    if (constraints_.size() >= 3 && !slices_whole(*found)) return replace_all();
     book(*found);
     return {};
   }
