@@ -66,82 +66,115 @@ TopologyRequest read_topology_request(const JsonReader& reader) {
   return request;
 }
 
+namespace {
+
+// The annotations of one pod template, on their way to a request.
+class AnnotationReader {
+ public:
+  AnnotationReader(const std::map<std::string, std::string>& annotations, const std::string& path,
+                   DecodeStatus& status)
+      : annotations_(annotations), path_(path), status_(status) {}
+
+  std::optional<TopologyRequest> read() {
+    request_.required = value("kueue.x-k8s.io/podset-required-topology");
+    request_.preferred = value("kueue.x-k8s.io/podset-preferred-topology");
+    request_.group_name = value("kueue.x-k8s.io/podset-group-name");
+    read_unconstrained();
+    read_slices();
+    read_layers();
+    read_placement();
+    check_exclusive(request_, path_, status_);
+    if (!any_) return std::nullopt;
+    return request_;
+  }
+
+ private:
+  std::optional<std::string> value(std::string_view key) {
+    const auto found = annotations_.find(std::string(key));
+    if (found == annotations_.end()) return std::nullopt;
+    any_ = true;
+    return found->second;
+  }
+
+  void report(std::string_view key, const std::string& reason) {
+    status_.report(fmt::format("{}[{}]", path_, key), reason);
+  }
+
+  void read_unconstrained() {
+    constexpr std::string_view kKey = "kueue.x-k8s.io/podset-unconstrained-topology";
+    const auto text = value(kKey);
+    if (!text) return;
+    if (*text != "true" && *text != "false") {
+      report(kKey, fmt::format("\"{}\" is not true or false", *text));
+    }
+    request_.unconstrained = *text == "true";
+  }
+
+  void read_slices() {
+    constexpr std::string_view kTopology = "kueue.x-k8s.io/podset-slice-required-topology";
+    constexpr std::string_view kSize = "kueue.x-k8s.io/podset-slice-size";
+    request_.slice_required_topology = value(kTopology);
+    const auto text = value(kSize);
+    if (!text) {
+      if (request_.slice_required_topology) {
+        report(kTopology, fmt::format("needs {} beside it", kSize));
+      }
+      return;
+    }
+    int32_t size = 0;
+    const char* end = text->data() + text->size();
+    const auto [rest, code] = std::from_chars(text->data(), end, size);
+    if (code != std::errc() || rest != end || size < 1) {
+      report(kSize, fmt::format("\"{}\" is not a whole number of at least 1", *text));
+    }
+    request_.slice_size = size;
+    if (!request_.slice_required_topology) {
+      report(kSize, fmt::format("needs {} beside it", kTopology));
+    }
+  }
+
+  void read_layers() {
+    constexpr std::string_view kKey = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+    const auto text = value(kKey);
+    if (!text) return;
+    auto parsed = parse_json(*text);
+    if (!parsed) return report(kKey, parsed.error().message);
+    const json::value wrapped = json::object{{"layers", *parsed}};
+    const JsonReader reader(&wrapped, fmt::format("{}[{}]", path_, kKey), status_);
+    request_.slice_constraints = read_constraints(reader, "layers", 1);
+    const size_t count = request_.slice_constraints.size();
+    if (status_.ok() && (count < 1 || count > kMaxLayers)) {
+      report(kKey, fmt::format("holds {} layers, but must hold 1 to {}", count, kMaxLayers));
+    }
+    std::set<std::string> seen;
+    for (const SliceConstraint& layer : request_.slice_constraints) {
+      if (!seen.insert(layer.topology).second) {
+        report(kKey, fmt::format("names the level {} twice", layer.topology));
+      }
+    }
+  }
+
+  void read_placement() {
+    constexpr std::string_view kKey = "phalanx.dev/placement";
+    const auto text = value(kKey);
+    if (!text) return;
+    if (*text != "balanced") report(kKey, fmt::format("\"{}\" is not balanced", *text));
+    request_.balanced = true;
+  }
+
+  const std::map<std::string, std::string>& annotations_;
+  const std::string& path_;
+  DecodeStatus& status_;
+  TopologyRequest request_;
+  bool any_ = false;
+};
+
+}  // namespace
+
 std::optional<TopologyRequest> topology_request_from_annotations(
     const std::map<std::string, std::string>& annotations, const std::string& path,
     DecodeStatus& status) {
-  TopologyRequest request;
-  bool any = false;
-  const auto find = [&](std::string_view key) -> const std::string* {
-    const auto found = annotations.find(std::string(key));
-    if (found == annotations.end()) return nullptr;
-    any = true;
-    return &found->second;
-  };
-  const auto at = [&](std::string_view key) { return fmt::format("{}[{}]", path, key); };
-
-  if (const auto* value = find("kueue.x-k8s.io/podset-required-topology"))
-    request.required = *value;
-  if (const auto* value = find("kueue.x-k8s.io/podset-preferred-topology")) {
-    request.preferred = *value;
-  }
-  constexpr std::string_view kUnconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
-  if (const auto* value = find(kUnconstrained)) {
-    if (*value != "true" && *value != "false") {
-      status.report(at(kUnconstrained), fmt::format("\"{}\" is not true or false", *value));
-    }
-    request.unconstrained = *value == "true";
-  }
-  if (const auto* value = find("kueue.x-k8s.io/podset-slice-required-topology")) {
-    request.slice_required_topology = *value;
-  }
-  constexpr std::string_view kSize = "kueue.x-k8s.io/podset-slice-size";
-  if (const auto* value = find(kSize)) {
-    int32_t size = 0;
-    const char* end = value->data() + value->size();
-    const auto [rest, code] = std::from_chars(value->data(), end, size);
-    if (code != std::errc() || rest != end || size < 1) {
-      status.report(at(kSize), fmt::format("\"{}\" is not a whole number of at least 1", *value));
-    }
-    request.slice_size = size;
-    if (!request.slice_required_topology) {
-      status.report(at(kSize), "needs kueue.x-k8s.io/podset-slice-required-topology beside it");
-    }
-  } else if (request.slice_required_topology) {
-    status.report(at("kueue.x-k8s.io/podset-slice-required-topology"),
-                  "needs kueue.x-k8s.io/podset-slice-size beside it");
-  }
-  constexpr std::string_view kLayers = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
-  if (const auto* value = find(kLayers)) {
-    auto parsed = parse_json(*value);
-    if (!parsed) {
-      status.report(at(kLayers), parsed.error().message);
-    } else {
-      const json::value wrapped = json::object{{"layers", *parsed}};
-      const JsonReader reader(&wrapped, at(kLayers), status);
-      request.slice_constraints = read_constraints(reader, "layers", 1);
-      const size_t count = request.slice_constraints.size();
-      if (status.ok() && (count < 1 || count > kMaxLayers)) {
-        status.report(at(kLayers), fmt::format("holds {} layers, but must hold 1 to 3", count));
-      }
-      std::set<std::string> seen;
-      for (const SliceConstraint& layer : request.slice_constraints) {
-        if (!seen.insert(layer.topology).second) {
-          status.report(at(kLayers), fmt::format("names the level {} twice", layer.topology));
-        }
-      }
-    }
-  }
-  if (const auto* value = find("kueue.x-k8s.io/podset-group-name")) request.group_name = *value;
-  constexpr std::string_view kPlacement = "phalanx.dev/placement";
-  if (const auto* value = find(kPlacement)) {
-    if (*value != "balanced") {
-      status.report(at(kPlacement), fmt::format("\"{}\" is not balanced", *value));
-    }
-    request.balanced = true;
-  }
-  check_exclusive(request, path, status);
-  if (!any) return std::nullopt;
-  return request;
+  return AnnotationReader(annotations, path, status).read();
 }
 
 }  // namespace phalanx::api

@@ -25,7 +25,7 @@ Result<std::string> gunzip(const std::string& compressed) {
   z_stream stream{};
   if (inflateInit2(&stream, 15 + 16) != Z_OK) return fail("cannot start to unpack gzip data");
   std::string content;
-  std::array<char, 1 << 16> buffer;
+  std::array<char, 1 << 16> buffer{};
   size_t offset = 0;
   int code = Z_OK;
   while (code != Z_STREAM_END) {
@@ -63,7 +63,7 @@ Result<std::string> read_file(const std::string& path) {
   if (::fstat(file, &status) == 0 && status.st_size > 0) {
     content.reserve(static_cast<size_t>(status.st_size));
   }
-  std::array<char, 1 << 16> buffer;
+  std::array<char, 1 << 16> buffer{};
   ssize_t count = 0;
   while ((count = ::read(file, buffer.data(), buffer.size())) != 0) {
     if (count < 0 && errno == EINTR) continue;

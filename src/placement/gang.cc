@@ -179,6 +179,12 @@ class GangPlacer {
         item.required >= 0 ? fmt::format(" in one {}", tree(item.tree).level_key(item.required))
                            : "";
     explain_obstacle(obstacle, result);
+    if (item.path.empty() && !result.explanation) {
+      result.failure = fmt::format(
+          "gang \"{}\" does not fit: its {} pods together ask for more than is free{}{}",
+          gang_.name, obstacle.wanted, where, verdict);
+      return;
+    }
     result.failure = fmt::format("gang \"{}\" does not fit: {} finds no room for {} pod(s){}{}{}",
                                  gang_.name, who, obstacle.wanted, where,
                                  result.explanation ? "" : " beside the rest of the gang", verdict);

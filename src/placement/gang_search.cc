@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/saturating.h"
+
 namespace phalanx::placement {
 namespace {
 
@@ -295,45 +297,63 @@ int64_t GangSearch::need(int item, int shape) const {
   return pods;
 }
 
-int64_t GangSearch::pods_in(int shape, const GangRegion& region) {
-  // One topology narrows the region, or several do: then only nodes in all of their parts count.
+// The topology that narrows a region, or the gang's own if none does; nullopt if several do.
+std::optional<int> GangSearch::narrowing_tree(const GangRegion& region) {
   int narrow = -1;
-  int narrowed = 0;
   for (size_t index = 0; index < region.size(); ++index) {
     if (region[index].size() == tree(static_cast<int>(index)).leaf_count()) continue;
+    if (narrow >= 0) return std::nullopt;
     narrow = static_cast<int>(index);
-    ++narrowed;
   }
-  if (narrowed == 0) narrow = std::max(symmetric_tree_, 0);
-  const DomainCounts& fits = counts(shape, narrow);
+  return narrow >= 0 ? narrow : std::max(symmetric_tree_, 0);
+}
+
+int64_t GangSearch::pods_in(int shape, const GangRegion& region) {
   int64_t pods = 0;
-  if (narrowed <= 1) {
-    if (const auto domain = as_domain(narrow, region[narrow])) {
+  if (const auto narrow = narrowing_tree(region)) {
+    const DomainCounts& fits = counts(shape, *narrow);
+    if (const auto domain = as_domain(*narrow, region[*narrow])) {
       return fits.pods(domain->first, domain->second);
     }
-    for (uint32_t domain = 0; domain < tree(narrow).size(0); ++domain) {
+    for (uint32_t domain = 0; domain < tree(*narrow).size(0); ++domain) {
       pods += fits.pods(0, domain);
     }
     return pods;
   }
-  const topology::DomainTree& view = tree(narrow);
-  for (uint32_t leaf = region[narrow].begin; leaf < region[narrow].end; ++leaf) {
-    bool everywhere = true;
-    for (size_t index = 0; index < region.size() && everywhere; ++index) {
-      const auto other = tree(static_cast<int>(index)).leaf_of(view.leaf_node(leaf));
-      everywhere = other && *other >= region[index].begin && *other < region[index].end;
-    }
-    if (everywhere) pods += fits.pods(view.lowest(), leaf);
+  // Only nodes in all parts count.
+  const DomainCounts& fits = counts(shape, 0);
+  for (uint32_t leaf = region[0].begin; leaf < region[0].end; ++leaf) {
+    if (in_all_parts(0, leaf, region)) pods += fits.pods(tree(0).lowest(), leaf);
   }
   return pods;
 }
 
-// A necessary condition, cheap: every shape by itself finds enough room.
+// Necessary conditions, cheap: every shape by itself finds enough room, and all together do not ask
+// for more of a resource than is free.
 bool GangSearch::has_room(int item, const GangRegion& region) {
   const auto& needs = target_ == Target::kFull ? needs_full_[item] : needs_min_[item];
-  return std::ranges::all_of(needs, [&](const auto& entry) {
-    return entry.second == 0 || pods_in(entry.first, region) >= entry.second;
-  });
+  for (const auto& [shape, pods] : needs) {
+    if (pods > 0 && pods_in(shape, region) < pods) return false;
+  }
+  if (needs.size() < 2) return true;
+  std::map<ResourceId, int64_t> wanted;
+  for (const auto& [shape, pods] : needs) {
+    for (const topology::Request& request : gang_.shapes[shape].requests) {
+      int64_t& sum = wanted[request.resource];
+      sum = saturating_add(sum, saturating_multiply(request.amount, pods));
+    }
+  }
+  const int narrow = narrowing_tree(region).value_or(0);
+  for (const auto& [resource, amount] : wanted) {
+    const auto free = tree(narrow).free(resource);
+    int64_t found = 0;
+    for (uint32_t leaf = region[narrow].begin; leaf < region[narrow].end && found < amount;
+         ++leaf) {
+      found = saturating_add(found, free.empty() ? 0 : std::max<int64_t>(free[leaf], 0));
+    }
+    if (found < amount) return false;
+  }
+  return true;
 }
 
 // Another necessary condition: if several siblings alike must each have a domain of their level,

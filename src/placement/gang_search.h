@@ -96,6 +96,7 @@ class GangSearch {
   int64_t running_among(const GangItem& item, topology::DomainRange range);
   bool has_room(int item, const GangRegion& region);
   bool alike_fit(const GangItem& item, const GangRegion& region);
+  std::optional<int> narrowing_tree(const GangRegion& region);
   int64_t pods_in(int shape, const GangRegion& region);
   int64_t need(int item, int shape) const;
 
