@@ -65,14 +65,15 @@ class LevelScan {
 
   // Domains with exactly this many slices, fewest pods first, then by path; at least `enough` of
   // them if there are.
-  [[nodiscard]] std::vector<uint32_t> run(int32_t slices, size_t enough) const {
+  [[nodiscard]] std::vector<uint32_t> run(int32_t slices, int32_t enough) const {
     const bool by_path = slices_.data() == pods_.data();
     std::vector<uint32_t> domains;
-    domains.reserve(std::min(enough, slices_.size()));
+    const size_t most = std::min<size_t>(enough, slices_.size());
+    domains.reserve(most);
     for (uint32_t domain = 0; domain < slices_.size(); ++domain) {
       if (slices_[domain] != slices) continue;
       domains.push_back(domain);
-      if (by_path && domains.size() >= enough) return domains;
+      if (by_path && domains.size() >= most) return domains;
     }
     if (!by_path) {
       std::ranges::sort(domains, {},
@@ -117,7 +118,7 @@ LevelChoice fill_several(const LevelScan& scan, const LevelPlan& plan, int level
   int32_t remaining = plan.slices;
   int32_t run = plan.least_free ? scan.next_run(0, true) : scan.next_run(kNone, false);
   for (; run > 0 && remaining > 0; run = scan.next_run(run, plan.least_free)) {
-    const auto enough = static_cast<size_t>((remaining - 1) / run + 1);
+    const int32_t enough = (remaining - 1) / run + 1;
     for (const uint32_t domain : scan.run(run, enough)) {
       if (remaining <= 0) break;
       uint32_t taken = domain;

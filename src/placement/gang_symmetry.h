@@ -42,7 +42,7 @@ class GangSymmetry {
   const topology::DomainTree& tree_;
   struct Relevant {
     ResourceId resource;
-    int64_t most;  // all that the gang could use of it
+    int64_t most = 0;  // all that the gang could use of it
   };
   std::vector<Relevant> resources_;
   std::vector<const NodeFilter*> filters_;

@@ -56,7 +56,7 @@ class Replacer {
             "contains the stale domain {}",
             domain.values.front()));
       }
-      if (!first_kept_) first_kept_ = *leaf;
+      if (!first_kept_) first_kept_ = leaf;
       remaining_[*leaf] += domain.count;
     }
     if (!constraints_.empty() && constraints_[0].size <= 0) {
