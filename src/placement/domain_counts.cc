@@ -146,11 +146,10 @@ void DomainCounts::count_leaves() {
 
 void DomainCounts::count_leader_leaves() {
   const uint32_t leaf_count = tree_->leaf_count();
-  std::vector<int64_t> left(kBlock);
   for (uint32_t begin = 0; begin < leaf_count; begin += kBlock) {
     const uint32_t end = std::min(begin + kBlock, leaf_count);
     if (!shape_.simulate_empty) {
-      count_leader_block(begin, end, left);
+      count_leader_block(begin, end);
       continue;
     }
     for (uint32_t leaf = begin; leaf < end; ++leaf) count_leader_leaf(leaf);
@@ -158,7 +157,7 @@ void DomainCounts::count_leader_leaves() {
 }
 
 // Column by column, like the pods themselves: where the leader fits, and what is left beside it.
-void DomainCounts::count_leader_block(uint32_t begin, uint32_t end, std::vector<int64_t>& left) {
+void DomainCounts::count_leader_block(uint32_t begin, uint32_t end) {
   Level& counts = levels_[tree_->lowest()];
   uint8_t* leaders = counts.leaders.data();
   for (uint32_t leaf = begin; leaf < end; ++leaf) leaders[leaf] = tree_->leaf_active(leaf) ? 1 : 0;
@@ -183,11 +182,14 @@ void DomainCounts::count_leader_block(uint32_t begin, uint32_t end, std::vector<
     const auto free = tree_->free(need.resource);
     if (need.amount <= 0 || taken == shape_.leader->end() || free.empty()) continue;
     // A leaf that the leader fits in holds at least its amount: the difference cannot overflow.
+    // Most leaves keep their pods, which a multiplication tells; only the others need a division.
     const int64_t amount = taken->amount;
     for (uint32_t leaf = begin; leaf < end; ++leaf) {
-      left[leaf - begin] = free[leaf] - (leaders[leaf] > 0 ? amount : 0);
+      const int64_t left = free[leaf] - (leaders[leaf] > 0 ? amount : 0);
+      int32_t& pods = beside[leaf - begin];
+      if (left < pods * need.amount) [[unlikely]]
+        pods = clamp(left / need.amount);
     }
-    lower_to_column(beside, left.data(), 0, end - begin, need.amount);
   }
 }
 

@@ -200,8 +200,8 @@ TEST(AssignmentEncoding, SingleSliceTakesOutTheBestPrefixAndSuffix) {
   std::mt19937_64 random(11);
   const std::vector<std::string> pieces = {"a", "aa", "ab", "aba", "-long-name-", "b"};
   for (int round = 0; round < 500; ++round) {
-    const std::string begin = pieces[random() % pieces.size()];
-    const std::string end = pieces[random() % pieces.size()];
+    const std::string& begin = pieces[random() % pieces.size()];
+    const std::string& end = pieces[random() % pieces.size()];
     std::vector<std::string> names = {"unlike"};
     for (size_t i = 0; i < 2 + random() % 8; ++i) {
       names.push_back(begin + pieces[random() % pieces.size()] + end);
