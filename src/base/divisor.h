@@ -28,10 +28,11 @@ class Divisor {
 
   // The quotient, rounded down; 0 for negative dividends.
   [[nodiscard]] int64_t divide(int64_t dividend) const {
-    if (dividend <= 0) return 0;
-    if (is_one_) return dividend;
+    // Not a branch on the dividend: whether a node is full is nothing a processor could guess.
+    const int64_t positive = dividend < 0 ? 0 : dividend;
+    if (is_one_) return positive;
     const auto product =
-        static_cast<unsigned __int128>(static_cast<uint64_t>(dividend)) * multiplier_;
+        static_cast<unsigned __int128>(static_cast<uint64_t>(positive)) * multiplier_;
     return static_cast<int64_t>(static_cast<uint64_t>(product >> 64) >> shift_);
   }
 

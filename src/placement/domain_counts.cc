@@ -146,10 +146,11 @@ void DomainCounts::count_leaves() {
 
 void DomainCounts::count_leader_leaves() {
   const uint32_t leaf_count = tree_->leaf_count();
+  std::vector<int64_t> fits(kBlock);
   for (uint32_t begin = 0; begin < leaf_count; begin += kBlock) {
     const uint32_t end = std::min(begin + kBlock, leaf_count);
     if (!shape_.simulate_empty) {
-      count_leader_block(begin, end);
+      count_leader_block(begin, end, fits);
       continue;
     }
     for (uint32_t leaf = begin; leaf < end; ++leaf) count_leader_leaf(leaf);
@@ -157,22 +158,32 @@ void DomainCounts::count_leader_leaves() {
 }
 
 // Column by column, like the pods themselves: where the leader fits, and what is left beside it.
-void DomainCounts::count_leader_block(uint32_t begin, uint32_t end) {
+// `fits` holds all ones where it does and zero elsewhere, so that the loops need no branches.
+void DomainCounts::count_leader_block(uint32_t begin, uint32_t end, std::vector<int64_t>& fits) {
   Level& counts = levels_[tree_->lowest()];
-  uint8_t* leaders = counts.leaders.data();
-  for (uint32_t leaf = begin; leaf < end; ++leaf) leaders[leaf] = tree_->leaf_active(leaf) ? 1 : 0;
+  const uint32_t size = end - begin;
+  for (uint32_t index = 0; index < size; ++index) {
+    const uint32_t leaf = begin + index;
+    const bool open =
+        tree_->leaf_active(leaf) && filter_->admits(leaf) && leader_filter_->admits(leaf);
+    fits[index] = open ? -1 : 0;
+  }
   for (const topology::Request& need : *shape_.leader) {
     if (need.amount <= 0) continue;
     const auto free = tree_->free(need.resource);
-    for (uint32_t leaf = begin; leaf < end; ++leaf) {
-      const bool fits = !free.empty() && free[leaf] >= need.amount;
-      leaders[leaf] = static_cast<uint8_t>(leaders[leaf] & (fits ? 1 : 0));
+    if (free.empty()) {
+      std::ranges::fill(fits, 0);
+      continue;
+    }
+    const int64_t* column = free.data() + begin;
+    const int64_t amount = need.amount;
+    for (uint32_t index = 0; index < size; ++index) {
+      fits[index] &= column[index] >= amount ? -1 : 0;
     }
   }
-  if (!filter_->admits_all() || !leader_filter_->admits_all()) {
-    for (uint32_t leaf = begin; leaf < end; ++leaf) {
-      if (!filter_->admits(leaf) || !leader_filter_->admits(leaf)) leaders[leaf] = 0;
-    }
+  uint8_t* leaders = counts.leaders.data() + begin;
+  for (uint32_t index = 0; index < size; ++index) {
+    leaders[index] = static_cast<uint8_t>(fits[index] & 1);
   }
   int32_t* beside = counts.pods_beside_leader.data() + begin;
   std::copy(counts.pods.begin() + begin, counts.pods.begin() + end, beside);
@@ -183,12 +194,12 @@ void DomainCounts::count_leader_block(uint32_t begin, uint32_t end) {
     if (need.amount <= 0 || taken == shape_.leader->end() || free.empty()) continue;
     // A leaf that the leader fits in holds at least its amount: the difference cannot overflow.
     // Most leaves keep their pods, which a multiplication tells; only the others need a division.
-    const int64_t amount = taken->amount;
-    for (uint32_t leaf = begin; leaf < end; ++leaf) {
-      const int64_t left = free[leaf] - (leaders[leaf] > 0 ? amount : 0);
-      int32_t& pods = beside[leaf - begin];
-      if (left < pods * need.amount) [[unlikely]]
-        pods = clamp(left / need.amount);
+    const int64_t* column = free.data() + begin;
+    for (uint32_t index = 0; index < size; ++index) {
+      const int64_t left = column[index] - (fits[index] & taken->amount);
+      if (left < beside[index] * need.amount) [[unlikely]] {
+        beside[index] = clamp(left / need.amount);
+      }
     }
   }
 }
@@ -231,20 +242,23 @@ void DomainCounts::set_leaf_slices(uint32_t leaf) {
 // The roll-up of whole levels without scores: segmented sums and minima.
 void DomainCounts::roll_up_level(int level) {
   const auto first_child = tree_->first_children(level);
-  const Level& children = levels_[level + 1];
-  Level& parents = levels_[level];
+  const bool rounded = shape_.inner_size[level + 1] > 1;
   const bool sum_slices = !slices_are_pods_ && level < shape_.slice_level;
+  const int32_t* child_pods = levels_[level + 1].pods.data();
+  const int32_t* child_slices = sum_slices ? levels_[level + 1].slices.data() : nullptr;
+  Level& parents = levels_[level];
   for (uint32_t domain = 0; domain < tree_->size(level); ++domain) {
+    const uint32_t end = first_child[domain + 1];
     int64_t pods = 0;
     int64_t slices = 0;
-    for (uint32_t child = first_child[domain]; child < first_child[domain + 1]; ++child) {
-      pods += contribution(level + 1, children.pods[child]);
-      if (sum_slices) slices += children.slices[child];
+    for (uint32_t child = first_child[domain]; child < end; ++child) {
+      pods += rounded ? contribution(level + 1, child_pods[child]) : child_pods[child];
+    }
+    for (uint32_t child = first_child[domain]; child < end && sum_slices; ++child) {
+      slices += child_slices[child];
     }
     parents.pods[domain] = clamp(pods);
-    if (has_leader()) {
-      roll_up_leader(level, domain, pods, slices);
-    }
+    if (has_leader()) roll_up_leader(level, domain, pods, slices);
     if (slices_are_pods_ || level > shape_.slice_level) continue;
     parents.slices[domain] = sum_slices ? clamp(slices) : parents.pods[domain] / shape_.slice_size;
   }
@@ -254,25 +268,30 @@ void DomainCounts::roll_up_leader(int level, uint32_t domain, int64_t pods, int6
   const auto [begin, end] = tree_->children(level, domain);
   const Level& children = levels_[level + 1];
   Level& parent = levels_[level];
-  int32_t pod_loss = kMaxCount;
-  int32_t slice_loss = kMaxCount;
-  uint8_t leaders = 0;
-  for (uint32_t child = begin; child < end; ++child) {
-    if (children.leaders[child] == 0) continue;
-    leaders = 1;
-    pod_loss = std::min(pod_loss, contribution(level + 1, children.pods[child]) -
-                                      contribution(level + 1, children.pods_beside_leader[child]));
-    if (!slices_are_pods_ && level < shape_.slice_level) {
-      slice_loss =
-          std::min(slice_loss, children.slices[child] - children.slices_beside_leader[child]);
+  const uint8_t* leaders = children.leaders.data();
+  // The smallest loss of any child that takes the leader; mostly one of the first loses nothing.
+  const auto smallest = [&](const int32_t* whole, const int32_t* beside, bool rounded) {
+    int32_t loss = kMaxCount;
+    for (uint32_t child = begin; child < end && loss > 0; ++child) {
+      if (leaders[child] == 0) continue;
+      loss = std::min(loss, rounded ? contribution(level + 1, whole[child]) -
+                                          contribution(level + 1, beside[child])
+                                    : whole[child] - beside[child]);
     }
-  }
-  parent.leaders[domain] = leaders;
-  parent.pods_beside_leader[domain] = leaders > 0 ? clamp(pods - pod_loss) : 0;
+    return loss;
+  };
+  const int32_t pod_loss = smallest(children.pods.data(), children.pods_beside_leader.data(),
+                                    shape_.inner_size[level + 1] > 1);
+  const bool any = pod_loss != kMaxCount;
+  parent.leaders[domain] = any ? 1 : 0;
+  parent.pods_beside_leader[domain] = any ? clamp(pods - pod_loss) : 0;
   if (slices_are_pods_) return;
   int32_t& beside = parent.slices_beside_leader[domain];
   beside = 0;
-  if (leaders > 0 && level < shape_.slice_level) beside = clamp(slices - slice_loss);
+  if (any && level < shape_.slice_level) {
+    beside = clamp(slices -
+                   smallest(children.slices.data(), children.slices_beside_leader.data(), false));
+  }
   if (level == shape_.slice_level) beside = parent.pods_beside_leader[domain] / shape_.slice_size;
 }
 

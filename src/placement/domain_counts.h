@@ -117,7 +117,7 @@ class DomainCounts {
   void count_all();
   void count_leaves();
   void count_leader_leaves();
-  void count_leader_block(uint32_t begin, uint32_t end);
+  void count_leader_block(uint32_t begin, uint32_t end, std::vector<int64_t>& fits);
   void count_leader_leaf(uint32_t leaf);
   void set_numbers(int level, uint32_t domain, const DomainNumbers& numbers);
   void roll_up_level(int level);
