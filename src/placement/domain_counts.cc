@@ -44,6 +44,28 @@ void lower_to_column(int32_t* pods, const int64_t* column, uint32_t begin, uint3
   }
 }
 
+// Lowers each of beside[0, size) to what the column allows once `taken` is gone from every leaf
+// that `fits` marks. Most leaves lose nothing, which a multiplication tells without a branch: only
+// the groups in which one does are divided.
+void lower_beside_leader(int32_t* beside, const int64_t* column, const int64_t* fits, uint32_t size,
+                         int64_t taken, int64_t amount) {
+  constexpr uint32_t kGroup = 16;
+  const Divisor divisor(amount);
+  for (uint32_t begin = 0; begin < size; begin += kGroup) {
+    const uint32_t end = std::min(begin + kGroup, size);
+    // Neither can overflow: a marked leaf holds at least `taken`, and every leaf its pods.
+    int64_t lost = 0;
+    for (uint32_t index = begin; index < end; ++index) {
+      lost |= column[index] - (fits[index] & taken) - beside[index] * amount;
+    }
+    if (lost >= 0) continue;
+    for (uint32_t index = begin; index < end; ++index) {
+      const int64_t left = column[index] - (fits[index] & taken);
+      beside[index] = static_cast<int32_t>(std::min<int64_t>(beside[index], divisor.divide(left)));
+    }
+  }
+}
+
 void divide_column(const std::vector<int32_t>& pods, int32_t size, std::vector<int32_t>& slices) {
   if (size == 1) {
     slices = pods;
@@ -144,6 +166,10 @@ void DomainCounts::count_leaves() {
   }
 }
 
+bool DomainCounts::leader_may_enter(uint32_t leaf) const {
+  return tree_->leaf_active(leaf) && filter_->admits(leaf) && leader_filter_->admits(leaf);
+}
+
 void DomainCounts::count_leader_leaves() {
   const uint32_t leaf_count = tree_->leaf_count();
   std::vector<int64_t> fits(kBlock);
@@ -162,11 +188,11 @@ void DomainCounts::count_leader_leaves() {
 void DomainCounts::count_leader_block(uint32_t begin, uint32_t end, std::vector<int64_t>& fits) {
   Level& counts = levels_[tree_->lowest()];
   const uint32_t size = end - begin;
-  for (uint32_t index = 0; index < size; ++index) {
-    const uint32_t leaf = begin + index;
-    const bool open =
-        tree_->leaf_active(leaf) && filter_->admits(leaf) && leader_filter_->admits(leaf);
-    fits[index] = open ? -1 : 0;
+  std::fill_n(fits.begin(), size, -1);
+  const bool all_open = tree_->active_leaf_count() == tree_->leaf_count() &&
+                        filter_->admits_all() && leader_filter_->admits_all();
+  for (uint32_t index = 0; index < size && !all_open; ++index) {
+    if (!leader_may_enter(begin + index)) fits[index] = 0;
   }
   for (const topology::Request& need : *shape_.leader) {
     if (need.amount <= 0) continue;
@@ -182,8 +208,9 @@ void DomainCounts::count_leader_block(uint32_t begin, uint32_t end, std::vector<
     }
   }
   uint8_t* leaders = counts.leaders.data() + begin;
+  const int64_t* mask = fits.data();  // bytes alias everything: not to be read again every time
   for (uint32_t index = 0; index < size; ++index) {
-    leaders[index] = static_cast<uint8_t>(fits[index] & 1);
+    leaders[index] = static_cast<uint8_t>(mask[index] & 1);
   }
   int32_t* beside = counts.pods_beside_leader.data() + begin;
   std::copy(counts.pods.begin() + begin, counts.pods.begin() + end, beside);
@@ -192,15 +219,7 @@ void DomainCounts::count_leader_block(uint32_t begin, uint32_t end, std::vector<
         std::ranges::find(*shape_.leader, need.resource, &topology::Request::resource);
     const auto free = tree_->free(need.resource);
     if (need.amount <= 0 || taken == shape_.leader->end() || free.empty()) continue;
-    // A leaf that the leader fits in holds at least its amount: the difference cannot overflow.
-    // Most leaves keep their pods, which a multiplication tells; only the others need a division.
-    const int64_t* column = free.data() + begin;
-    for (uint32_t index = 0; index < size; ++index) {
-      const int64_t left = column[index] - (fits[index] & taken->amount);
-      if (left < beside[index] * need.amount) [[unlikely]] {
-        beside[index] = clamp(left / need.amount);
-      }
-    }
+    lower_beside_leader(beside, free.data() + begin, fits.data(), size, taken->amount, need.amount);
   }
 }
 
@@ -210,7 +229,7 @@ void DomainCounts::count_leader_leaf(uint32_t leaf) {
   counts.pods_beside_leader[leaf] = counts.pods[leaf];
   counts.leaders[leaf] = 0;
   const bool leader_fits =
-      tree_->leaf_active(leaf) && filter_->admits(leaf) && leader_filter_->admits(leaf) &&
+      leader_may_enter(leaf) &&
       fit_in_leaf(*tree_, leaf, *shape_.leader, shape_.simulate_empty).pods > 0;
   if (!leader_fits) return;
   counts.leaders[leaf] = 1;
@@ -246,7 +265,6 @@ void DomainCounts::roll_up_level(int level) {
   const bool sum_slices = !slices_are_pods_ && level < shape_.slice_level;
   const int32_t* child_pods = levels_[level + 1].pods.data();
   const int32_t* child_slices = sum_slices ? levels_[level + 1].slices.data() : nullptr;
-  Level& parents = levels_[level];
   for (uint32_t domain = 0; domain < tree_->size(level); ++domain) {
     const uint32_t end = first_child[domain + 1];
     int64_t pods = 0;
@@ -257,11 +275,18 @@ void DomainCounts::roll_up_level(int level) {
     for (uint32_t child = first_child[domain]; child < end && sum_slices; ++child) {
       slices += child_slices[child];
     }
-    parents.pods[domain] = clamp(pods);
-    if (has_leader()) roll_up_leader(level, domain, pods, slices);
-    if (slices_are_pods_ || level > shape_.slice_level) continue;
-    parents.slices[domain] = sum_slices ? clamp(slices) : parents.pods[domain] / shape_.slice_size;
+    set_sums(level, domain, pods, slices);
   }
+}
+
+// Sets a parent's numbers, given the sums of its children's; `slices` counts above the slice level.
+void DomainCounts::set_sums(int level, uint32_t domain, int64_t pods, int64_t slices) {
+  Level& parent = levels_[level];
+  parent.pods[domain] = clamp(pods);
+  if (has_leader()) roll_up_leader(level, domain, pods, slices);
+  if (slices_are_pods_ || level > shape_.slice_level) return;
+  const bool above = level < shape_.slice_level;
+  parent.slices[domain] = above ? clamp(slices) : parent.pods[domain] / shape_.slice_size;
 }
 
 void DomainCounts::roll_up_leader(int level, uint32_t domain, int64_t pods, int64_t slices) {
@@ -406,55 +431,36 @@ void DomainCounts::refresh() {
 
 void DomainCounts::recount_leaf(uint32_t leaf) {
   const int lowest = tree_->lowest();
+  const DomainNumbers before = numbers(lowest, leaf);
   Level& counts = levels_[lowest];
-  const int32_t old_pods = counts.pods[leaf];
   counts.pods[leaf] = tree_->leaf_active(leaf) && filter_->admits(leaf)
                           ? fit_in_leaf(*tree_, leaf, shape_.worker, shape_.simulate_empty).pods
                           : 0;
-  if (has_leader() || has_scores_) {
-    if (has_scores_) set_leaf_score(leaf);
-    // A leader's smallest loss is no sum: recount the ancestors from their children.
-    if (has_leader()) count_leader_leaf(leaf);
-    if (!slices_are_pods_ && shape_.slice_level == lowest) set_leaf_slices(leaf);
-    uint32_t domain = leaf;
-    for (int level = lowest - 1; level >= 0; --level) {
-      domain = tree_->parent(level + 1, domain);
-      set_numbers(level, domain, roll_up(level, domain));
-    }
-    return;
-  }
-  if (counts.pods[leaf] != old_pods) update_ancestors(leaf, old_pods);
+  if (has_scores_) set_leaf_score(leaf);
+  if (has_leader()) count_leader_leaf(leaf);
+  if (!slices_are_pods_ && shape_.slice_level == lowest) set_leaf_slices(leaf);
+  update_ancestors(leaf, before);
 }
 
-// Carries the difference of one leaf upwards: a few additions, whatever the fan-out.
-void DomainCounts::update_ancestors(uint32_t leaf, int32_t old_pods) {
-  const int lowest = tree_->lowest();
+// Carries the differences of one leaf upwards, as far as there are any: a few additions, whatever
+// the fan-out. Only a leader's smallest loss is no sum, and is looked for among the children.
+void DomainCounts::update_ancestors(uint32_t leaf, DomainNumbers before) {
   uint32_t domain = leaf;
-  int32_t new_pods = levels_[lowest].pods[leaf];
-  int32_t slice_change = 0;
-  if (!slices_are_pods_ && shape_.slice_level == lowest) {
-    slice_change = -levels_[lowest].slices[leaf];
-    set_leaf_slices(leaf);
-    slice_change += levels_[lowest].slices[leaf];
-  }
-  for (int level = lowest - 1; level >= 0; --level) {
-    const int32_t change = contribution(level + 1, new_pods) - contribution(level + 1, old_pods);
+  for (int level = tree_->lowest() - 1; level >= 0; --level) {
+    const DomainNumbers after = numbers(level + 1, domain);
+    if (after == before) return;
     domain = tree_->parent(level + 1, domain);
-    Level& counts = levels_[level];
-    old_pods = counts.pods[domain];
-    const bool saturated = old_pods == kMaxCount || old_pods > kMaxCount - std::max(change, 0);
-    if (saturated) {
-      const DomainNumbers exact = roll_up(level, domain);
-      if (!counts.slices.empty()) slice_change = exact.slices - counts.slices[domain];
-      set_numbers(level, domain, exact);
+    const DomainNumbers sum = numbers(level, domain);
+    const int64_t pods = int64_t{sum.pods} + contribution(level + 1, after.pods) -
+                         contribution(level + 1, before.pods);
+    // A number that stands at its limit no longer tells what it is the sum of.
+    const bool saturated = sum.pods == kMaxCount || pods >= kMaxCount;
+    if (saturated || has_scores_) {
+      set_numbers(level, domain, roll_up(level, domain));
     } else {
-      counts.pods[domain] = old_pods + change;
-      if (!slices_are_pods_ && level == shape_.slice_level) {
-        slice_change = counts.pods[domain] / shape_.slice_size - counts.slices[domain];
-      }
-      if (!slices_are_pods_ && level <= shape_.slice_level) counts.slices[domain] += slice_change;
+      set_sums(level, domain, pods, int64_t{sum.slices} + after.slices - before.slices);
     }
-    new_pods = counts.pods[domain];
+    before = sum;
   }
 }
 

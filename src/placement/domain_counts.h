@@ -31,6 +31,8 @@ struct DomainNumbers {
   int32_t slices_beside_leader = 0;
   int32_t leaders = 0;
   int64_t score = 0;
+
+  bool operator==(const DomainNumbers&) const = default;
 };
 
 // What is being counted.
@@ -116,14 +118,17 @@ class DomainCounts {
 
   void count_all();
   void count_leaves();
+  // What the workers ask of a node holds for their leader, too.
+  [[nodiscard]] bool leader_may_enter(uint32_t leaf) const;
   void count_leader_leaves();
   void count_leader_block(uint32_t begin, uint32_t end, std::vector<int64_t>& fits);
   void count_leader_leaf(uint32_t leaf);
   void set_numbers(int level, uint32_t domain, const DomainNumbers& numbers);
   void roll_up_level(int level);
+  void set_sums(int level, uint32_t domain, int64_t pods, int64_t slices);
   void roll_up_leader(int level, uint32_t domain, int64_t pods, int64_t slices);
   void recount_leaf(uint32_t leaf);
-  void update_ancestors(uint32_t leaf, int32_t old_pods);
+  void update_ancestors(uint32_t leaf, DomainNumbers before);
   void set_leaf_slices(uint32_t leaf);
   void set_leaf_score(uint32_t leaf);
   [[nodiscard]] int32_t contribution(int level, int32_t pods) const {
