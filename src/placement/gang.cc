@@ -79,7 +79,7 @@ class GangPlacer {
         const GangItem& item = items_.items[index];
         if (!item.is_leaf || stuck[index] || !solution.choices[index]) continue;
         const int64_t placed = pods_of(solution.pods[index]);
-        if (placed + item.unit() > item.full) continue;
+        if (placed + next_unit(item, placed) > item.full) continue;
         const double share = static_cast<double>(placed + item.wanted - item.full) /
                              std::max<double>(1, item.wanted - item.full + item.minimum);
         if (!next || std::tuple(share, index) < *next) next = {share, index};
@@ -90,15 +90,29 @@ class GangPlacer {
     }
   }
 
+  // A pod, or what is missing of a slice.
+  static int32_t next_unit(const GangItem& item, int64_t placed) {
+    const int64_t present = placed + item.wanted - item.full;
+    return static_cast<int32_t>(item.unit() - present % item.unit());
+  }
+
   bool grow_leaf(int index, GangSolution& solution) {
-    const int32_t unit = items_.items[index].unit();
-    auto more = search_.grow(index, solution.choices[index]->region, unit);
-    if (!more) more = search_.grow(index, required_region(index, solution), unit);
-    if (!more) return false;
-    charge_leaf(index, *more);
+    const GangItem& item = items_.items[index];
     auto& pods = solution.pods[index];
-    pods.insert(pods.end(), more->begin(), more->end());
-    return true;
+    const int64_t placed = pods_of(pods);
+    const bool begun = placed > 0;
+    for (int32_t unit = next_unit(item, placed); placed + unit <= item.full; unit += item.unit()) {
+      auto more = search_.grow(index, solution.choices[index]->region, unit, begun);
+      if (!more) more = search_.grow(index, required_region(index, solution), unit, begun);
+      if (more) {
+        charge_leaf(index, *more);
+        pods.insert(pods.end(), more->begin(), more->end());
+        return true;
+      }
+      // Slices that running pods began, in several domains, may take more than one unit.
+      if (begun || !item.slices_begun()) return false;
+    }
+    return false;
   }
 
   // What the required levels alone leave to a leaf, given the domains chosen.

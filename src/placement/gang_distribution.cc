@@ -40,13 +40,19 @@ LevelPlan plan_for(const GangItem& item, const topology::DomainTree& tree, int l
 bool GangSearch::distribute(const Task& task, const GangRegion& region) {
   const GangItem& item = gang_.items[task.item];
   if (target_ == Target::kFull) return distribute_count(task, region, item.full);
-  if (!item.pods_counted) return distribute_count(task, region, item.minimum);
-  // A minimum of pods further up may need more of this pod set than its own minimum.
-  for (int32_t pods = item.full; pods >= item.minimum; pods -= item.unit()) {
+  if (!item.pods_counted && !item.slices_begun()) {
+    return distribute_count(task, region, item.minimum);
+  }
+  // A minimum of pods further up may need more of this pod set than its own minimum, and so may
+  // slices that are to be completed.
+  int32_t pods = item.full;
+  for (; pods >= item.minimum; pods -= item.unit()) {
     if (out_of_budget()) return false;
     if (distribute_count(task, region, pods)) return true;
   }
-  return false;
+  // The steps may have passed over "nothing new", which leaves slices as they are.
+  const bool passed_over = item.minimum == 0 && pods + item.unit() != 0;
+  return passed_over && distribute_count(task, region, 0);
 }
 
 bool GangSearch::distribute_count(const Task& task, const GangRegion& region, int32_t pods) {
@@ -89,6 +95,11 @@ bool GangSearch::apply(const Task& task, const std::vector<Share>& shares) {
 std::optional<std::vector<Share>> GangSearch::first_distribution(const GangItem& item,
                                                                  const GangRegion& region,
                                                                  int32_t pods) {
+  return item.slices_begun() ? complete_slices(item, region, pods) : spread(item, region, pods);
+}
+
+std::optional<std::vector<Share>> GangSearch::spread(const GangItem& item, const GangRegion& region,
+                                                     int32_t pods) {
   const topology::DomainTree& view = tree(item.shape_tree);
   for (size_t index = 0; index < region.size(); ++index) {
     const bool narrowed = region[index].size() < tree(static_cast<int>(index)).leaf_count();
@@ -149,17 +160,17 @@ std::optional<std::vector<Share>> GangSearch::by_preferred_level(const GangItem&
     }
   }
   const DomainCounts& fits = leaf_counts(item);
-  std::vector<std::tuple<int64_t, int64_t, uint32_t>> order;
+  std::vector<std::tuple<int64_t, int64_t, int64_t, uint32_t>> order;
   const uint32_t first = view.ancestor(view.lowest(), range.begin, level);
   const uint32_t last = view.ancestor(view.lowest(), range.end - 1, level);
   for (uint32_t domain = first; domain <= last; ++domain) {
     const auto known = used.find(domain);
-    order.emplace_back(known == used.end() ? 0 : -known->second, -fits.slices(level, domain),
-                       domain);
+    order.emplace_back(known == used.end() ? 0 : -known->second, -fits.numbers(level, domain).score,
+                       -fits.slices(level, domain), domain);
   }
   std::ranges::sort(order);
   std::vector<Share> shares;
-  for (const auto& [in_use, free, domain] : order) {
+  for (const auto& [in_use, score, free, domain] : order) {
     const auto room = static_cast<int64_t>(fits.slices(level, domain)) * item.unit();
     const auto part = static_cast<int32_t>(std::min<int64_t>(room, pods));
     if (part == 0) continue;
@@ -261,15 +272,19 @@ bool GangSearch::enumerate_from(Enumeration& e, size_t cell, int32_t remaining) 
   return false;
 }
 
-// Whether the slices in all domains that were left behind are whole; `next` is the next cell, so
-// that its own domains are still open.
+// Whether the slices in all domains that were left behind are whole, running pods included; `next`
+// is the next cell, so that its own domains are still open.
 bool GangSearch::slices_whole(const Enumeration& e, std::optional<uint32_t> next) {
   const GangItem& item = gang_.items[e.task.item];
   const topology::DomainTree& view = tree(item.shape_tree);
   for (const auto& [level, size] : item.layers) {
-    std::map<uint32_t, int64_t> sums;
+    const PodsByDomain running = running_by_domain(item, level);
+    PodsByDomain sums = next ? PodsByDomain() : running;
     for (const auto& [index, pods] : e.taken) {
-      sums[view.ancestor(e.level, e.cells[index], level)] += pods;
+      const uint32_t domain = view.ancestor(e.level, e.cells[index], level);
+      const auto [sum, is_new] = sums.try_emplace(domain, 0);
+      const auto here = is_new ? running.find(domain) : running.end();
+      sum->second += pods + (here == running.end() ? 0 : here->second);
     }
     for (const auto& [domain, pods] : sums) {
       const bool open = next && view.ancestor(e.level, *next, level) == domain;
@@ -316,10 +331,10 @@ bool GangSearch::in_all_parts(int tree_index, uint32_t leaf, const GangRegion& r
 }
 
 std::optional<std::vector<Share>> GangSearch::grow(int index, const GangRegion& region,
-                                                   int32_t pods) {
+                                                   int32_t pods, bool begun) {
   const GangItem& item = gang_.items[index];
   if (pods_in(item.shape, region) < pods) return std::nullopt;
-  return first_distribution(item, region, pods);
+  return begun ? spread(item, region, pods) : first_distribution(item, region, pods);
 }
 
 }  // namespace phalanx::placement

@@ -167,7 +167,7 @@ class Resolver {
         return refuse(
             fmt::format("pods.slices: level {} must be below the one before it", layer.topology));
       }
-      const int32_t whole = item.layers.empty() ? item.full : item.layers.back().second;
+      const int32_t whole = item.layers.empty() ? pods.count : item.layers.back().second;
       if (layer.size < 1 || whole % layer.size != 0) {
         return refuse(
             fmt::format("pods.slices: {} pods do not divide into slices of {}", whole, layer.size));
@@ -175,9 +175,9 @@ class Resolver {
       previous_level = *level;
       item.layers.emplace_back(*level, layer.size);
     }
-    if (item.minimum % item.unit() != 0) {
-      return refuse(fmt::format("pods.min: {} pods do not divide into slices of {}", item.minimum,
-                                item.unit()));
+    if (minimum % item.unit() != 0) {
+      return refuse(
+          fmt::format("pods.min: {} pods do not divide into slices of {}", minimum, item.unit()));
     }
     if (!item.layers.empty() && std::max(item.required, 0) > item.layers[0].first) {
       return refuse("required: is narrower than the slices' level");
@@ -218,7 +218,8 @@ class Resolver {
 
   [[nodiscard]] std::shared_ptr<const NodeFilter> filter_of(const GangShape& shape,
                                                             const topology::DomainTree& view) {
-    auto filter = std::make_shared<NodeFilter>(cluster_, view, shape.predicates.front());
+    auto filter = std::make_shared<NodeFilter>(cluster_, view, shape.predicates.front(),
+                                               std::nullopt, /*score_preferred=*/true);
     for (size_t index = 1; index < shape.predicates.size(); ++index) {
       filter->restrict_to(NodeFilter(cluster_, view, shape.predicates[index]));
     }
@@ -229,11 +230,13 @@ class Resolver {
     GangShape shape{cluster_.make_request(pods.requests),
                     {{pods.node_selector, pods.tolerations, pods.affinity}},
                     {}};
-    shape.predicates.insert(shape.predicates.end(), pods.also.begin(), pods.also.end());
+    for (const NodePredicates& other : pods.also) {
+      shape.predicates.push_back(other);
+      shape.predicates.back().affinity.preferred.clear();  // their wishes are not this pod's
+    }
     const auto& flavor = tree(0).spec().tolerations;
     for (NodePredicates& predicates : shape.predicates) {
       predicates.tolerations.insert(predicates.tolerations.end(), flavor.begin(), flavor.end());
-      predicates.affinity.preferred.clear();
     }
     for (size_t index = 0; index < result_.shapes.size(); ++index) {
       const GangShape& known = result_.shapes[index];

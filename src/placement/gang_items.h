@@ -38,6 +38,8 @@ struct GangItem {
   std::map<NodeId, int32_t> running;
 
   [[nodiscard]] int32_t unit() const { return layers.empty() ? 1 : layers[0].second; }
+  // Running pods may have left slices that are not whole.
+  [[nodiscard]] bool slices_begun() const { return !layers.empty() && !running.empty(); }
 };
 
 // Pods that look alike to the capacity account.

@@ -201,8 +201,9 @@ std::vector<GangChoice> GangSearch::choices(const GangItem& item, const GangRegi
   return found;
 }
 
-// Domains of `target_level` below a domain that have room, the fullest subtree first at every
-// level: what is used already is used up before something larger is broken into.
+// Domains of `target_level` below a domain that have room, those with the nodes that the pods
+// prefer first, then the fullest subtree at every level: what is used already is used up before
+// something larger is broken into.
 void GangSearch::collect(const GangItem& item, const GangRegion& region, int level, uint32_t domain,
                          int target_level, std::vector<GangChoice>& found) {
   const int index = static_cast<int>(&item - gang_.items.data());
@@ -218,7 +219,7 @@ void GangSearch::collect(const GangItem& item, const GangRegion& region, int lev
     }
   }
   const DomainCounts& fits = counts(shape, item.tree);
-  std::vector<std::tuple<int64_t, int32_t, uint32_t>> order;
+  std::vector<std::tuple<int64_t, int64_t, int32_t, uint32_t>> order;
   const DomainRange below = view.children(level, domain);
   for (uint32_t child = below.begin; child < below.end; ++child) {
     GangRegion inner = region;
@@ -230,10 +231,10 @@ void GangSearch::collect(const GangItem& item, const GangRegion& region, int lev
     const auto whole = needs_full_[index].find(shape);
     const int64_t useful =
         whole == needs_full_[index].end() ? 0 : std::min<int64_t>(pods, whole->second);
-    order.emplace_back(-useful, pods, child);
+    order.emplace_back(-useful, -fits.numbers(level + 1, child).score, pods, child);
   }
   std::ranges::sort(order);
-  for (const auto& [useful, pods, child] : order) {
+  for (const auto& [useful, score, pods, child] : order) {
     if (level + 1 < target_level) {
       collect(item, region, level + 1, child, target_level, found);
     } else {

@@ -10,6 +10,7 @@
 
 #include <boost/unordered/unordered_flat_set.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -54,8 +55,9 @@ class GangSearch {
   // A placement of one item and all below it inside a region, with what is already charged.
   std::optional<GangSolution> solve_part(int item, const GangRegion& region, Target target);
 
-  // One more unit of a leaf inside a region, wherever it fits best.
-  std::optional<std::vector<Share>> grow(int item, const GangRegion& region, int32_t pods);
+  // More pods of a leaf inside a region, wherever they fit best; `begun`: some are placed already.
+  std::optional<std::vector<Share>> grow(int item, const GangRegion& region, int32_t pods,
+                                         bool begun);
 
   void add_budget(int64_t steps) { budget_ = steps_ + steps; }
   [[nodiscard]] int64_t steps() const { return steps_; }
@@ -104,6 +106,17 @@ class GangSearch {
   bool distribute_count(const Task& task, const GangRegion& region, int32_t pods);
   std::optional<std::vector<Share>> first_distribution(const GangItem& item,
                                                        const GangRegion& region, int32_t pods);
+  std::optional<std::vector<Share>> spread(const GangItem& item, const GangRegion& region,
+                                           int32_t pods);
+  std::optional<std::vector<Share>> complete_slices(const GangItem& item, const GangRegion& region,
+                                                    int32_t pods);
+  bool complete_layer(const GangItem& item, size_t layer, const GangRegion& region, int32_t& pods,
+                      std::vector<Share>& shares);
+  std::optional<std::vector<Share>> add_to_slice(const GangItem& item, size_t layer,
+                                                 const GangRegion& region, uint32_t domain,
+                                                 int32_t pods);
+  using PodsByDomain = std::map<uint32_t, int64_t>;
+  PodsByDomain running_by_domain(const GangItem& item, int level);
   std::optional<std::vector<Share>> by_preferred_level(const GangItem& item, int group, int level,
                                                        topology::DomainRange range, int32_t pods);
   std::optional<std::vector<Share>> inside(const GangItem& item, int level, uint32_t domain,
