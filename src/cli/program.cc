@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <iostream>
+#include <memory>
 #include <string>
 
 #include "cli/command.h"
@@ -14,6 +15,32 @@ int bad_input(const std::string& message) {
   return kBadInput;
 }
 
+namespace {
+
+void add_help_command(CLI::App& app, Run& run) {
+  auto topic = std::make_shared<std::string>();
+  CLI::App* help = app.add_subcommand("help", "Show this help, or that of one command");
+  help->add_option("COMMAND", *topic, "The command to explain");
+  // Now, before anything is parsed: afterwards the library shows only the help of `help`.
+  const std::string overview = app.help("", CLI::AppFormatMode::All);
+  help->callback([&app, &run, topic, overview] {
+    run = [&app, topic, overview]() -> int {
+      if (topic->empty()) {
+        std::cout << overview;
+        return kDone;
+      }
+      const auto commands = app.get_subcommands([&](CLI::App* a) { return a->check_name(*topic); });
+      if (commands.empty()) {
+        return bad_input("help: there is no command \"" + *topic + "\"; see phalanx help");
+      }
+      std::cout << commands.front()->help();
+      return kDone;
+    };
+  });
+}
+
+}  // namespace
+
 int run_program(int argc, const char* const* argv) {
   CLI::App app("Phalanx places groups of pods close together, whole or not at all.", "phalanx");
   app.set_version_flag("--version", std::string("phalanx ") + PHALANX_VERSION);
@@ -22,13 +49,7 @@ int run_program(int argc, const char* const* argv) {
   add_place_command(app, run);
   add_conformance_command(app, run);
   add_bench_command(app, run);
-  CLI::App* help = app.add_subcommand("help", "Show this help");
-  help->callback([&] {
-    run = [&app] {
-      std::cout << app.help("", CLI::AppFormatMode::All);
-      return kDone;
-    };
-  });
+  add_help_command(app, run);
   try {
     app.parse(argc, argv);
     const int code = run();

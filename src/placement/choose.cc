@@ -19,7 +19,8 @@ using LevelChoice = std::expected<Choice, Shortfall>;
 // minimum, and filling several domains visits them in runs of equal slices. A level of 100 000
 // leaves is scanned a few times, in loops without branches, instead of sorted.
 
-constexpr int32_t kNone = std::numeric_limits<int32_t>::max();
+constexpr int32_t kMost = std::numeric_limits<int32_t>::max();
+constexpr int64_t kAboveAll = int64_t{kMost} + 1;
 
 class LevelScan {
  public:
@@ -34,13 +35,14 @@ class LevelScan {
 
   // The domain with the fewest slices in [least, below): fewest pods, then first path. Only
   // domains that take the leader count, if there is one.
-  [[nodiscard]] std::optional<uint32_t> tightest(int32_t least, int32_t below) const {
-    int32_t fewest = kNone;
+  [[nodiscard]] std::optional<uint32_t> tightest(int32_t least, int64_t below) const {
+    int32_t fewest = kMost;
     for (size_t domain = 0; domain < slices_.size(); ++domain) {
-      const int32_t slices = slices_[domain] >= least ? slices_[domain] : kNone;
+      const int32_t slices = slices_[domain] >= least ? slices_[domain] : kMost;
       if (leaders_.empty() || leaders_[domain] > 0) fewest = std::min(fewest, slices);
     }
     if (fewest >= below) return std::nullopt;
+    // If none was found `fewest` is still kMost, and only domains that hold that much match it.
     std::optional<uint32_t> best;
     for (uint32_t domain = 0; domain < slices_.size(); ++domain) {
       if (slices_[domain] != fewest || (!leaders_.empty() && leaders_[domain] == 0)) continue;
@@ -83,19 +85,23 @@ class LevelScan {
   }
 
   // The number of slices of the run after `current`, upwards or downwards; 0 at the end.
-  [[nodiscard]] int32_t next_run(int32_t current, bool upwards) const {
+  [[nodiscard]] int32_t next_run(int64_t current, bool upwards) const {
     constexpr size_t kBlock = 1024;  // between looks at whether the best is found already
-    int32_t next = upwards ? kNone : 0;
+    if (upwards && current == kMost) return 0;
+    const auto bound = static_cast<int32_t>(upwards ? current + 1 : current - 1);
+    int32_t next = upwards ? kMost : 0;
     for (size_t begin = 0; begin < slices_.size(); begin += kBlock) {
       const size_t end = std::min(begin + kBlock, slices_.size());
       for (size_t domain = begin; domain < end; ++domain) {
         const int32_t slices = slices_[domain];
-        next = upwards ? std::min(next, slices > current ? slices : kNone)
-                       : std::max(next, slices < current ? slices : 0);
+        next = upwards ? std::min(next, slices >= bound ? slices : kMost)
+                       : std::max(next, slices <= bound ? slices : 0);
       }
-      if (next == (upwards ? current + 1 : current - 1)) break;
+      if (next == bound) break;
     }
-    return next == kNone ? 0 : next;
+    const bool none =
+        upwards && next == kMost && std::ranges::find(slices_, kMost) == slices_.end();
+    return none ? 0 : next;
   }
 
  private:
@@ -116,8 +122,8 @@ bool level_above_rules_out(const DomainCounts& counts, const LevelPlan& plan, in
 LevelChoice fill_several(const LevelScan& scan, const LevelPlan& plan, int level) {
   Choice choice{level, {}};
   int32_t remaining = plan.slices;
-  int32_t run = plan.least_free ? scan.next_run(0, true) : scan.next_run(kNone, false);
-  for (; run > 0 && remaining > 0; run = scan.next_run(run, plan.least_free)) {
+  int32_t run = plan.least_free ? scan.next_run(0, true) : scan.next_run(kAboveAll, false);
+  while (run > 0 && remaining > 0) {
     const int32_t enough = (remaining - 1) / run + 1;
     for (const uint32_t domain : scan.run(run, enough)) {
       if (remaining <= 0) break;
@@ -128,6 +134,7 @@ LevelChoice fill_several(const LevelScan& scan, const LevelPlan& plan, int level
       choice.domains.push_back(taken);
       remaining -= run;  // only the last may hold fewer, and it ends the loop
     }
+    if (remaining > 0) run = scan.next_run(run, plan.least_free);
   }
   if (remaining > 0) return std::unexpected(Shortfall{level, plan.slices - remaining});
   return choice;
@@ -201,7 +208,7 @@ LevelChoice choose_level(const DomainCounts& counts, const LevelPlan& plan, int 
   if (counts.has_scores()) return choose_level_by_sorting(counts, plan, level, may_spread);
   const LevelScan scan(counts, level);
   if (!level_above_rules_out(counts, plan, level)) {
-    if (auto single = scan.tightest(plan.slices, kNone)) return Choice{level, {*single}};
+    if (auto single = scan.tightest(plan.slices, kAboveAll)) return Choice{level, {*single}};
   }
   if (!may_spread) {
     return std::unexpected(Shortfall{level, counts.slices(level, scan.first())});

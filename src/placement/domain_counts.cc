@@ -294,20 +294,21 @@ void DomainCounts::roll_up_leader(int level, uint32_t domain, int64_t pods, int6
   const Level& children = levels_[level + 1];
   Level& parent = levels_[level];
   const uint8_t* leaders = children.leaders.data();
+  constexpr int64_t kNoLoss = std::numeric_limits<int64_t>::max();
   // The smallest loss of any child that takes the leader; mostly one of the first loses nothing.
   const auto smallest = [&](const int32_t* whole, const int32_t* beside, bool rounded) {
-    int32_t loss = kMaxCount;
+    int64_t loss = kNoLoss;
     for (uint32_t child = begin; child < end && loss > 0; ++child) {
       if (leaders[child] == 0) continue;
-      loss = std::min(loss, rounded ? contribution(level + 1, whole[child]) -
-                                          contribution(level + 1, beside[child])
-                                    : whole[child] - beside[child]);
+      loss = std::min<int64_t>(loss, rounded ? contribution(level + 1, whole[child]) -
+                                                   contribution(level + 1, beside[child])
+                                             : whole[child] - beside[child]);
     }
     return loss;
   };
-  const int32_t pod_loss = smallest(children.pods.data(), children.pods_beside_leader.data(),
+  const int64_t pod_loss = smallest(children.pods.data(), children.pods_beside_leader.data(),
                                     shape_.inner_size[level + 1] > 1);
-  const bool any = pod_loss != kMaxCount;
+  const bool any = pod_loss != kNoLoss;
   parent.leaders[domain] = any ? 1 : 0;
   parent.pods_beside_leader[domain] = any ? clamp(pods - pod_loss) : 0;
   if (slices_are_pods_) return;

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
+#include <set>
 
 namespace phalanx::placement {
 
@@ -83,6 +85,36 @@ struct Step {
 // By leaders left, then pods left: the first choice that led there.
 using States = std::map<std::pair<int32_t, int64_t>, int32_t>;
 
+// Looking further than this for the least waste takes longer than the waste is worth. The reference
+// has no such bound, and takes minutes for a thousand domains that all differ.
+constexpr int64_t kMostSteps = 2'000'000;
+
+// What the greedy walk takes, its last domain as tight as possible.
+CandidateList greedy_subset(const CandidateList& list, int32_t slices, bool leader, bool scored) {
+  std::set<uint32_t> taken;
+  CandidateList rest = list;
+  if (leader) {
+    sort_by_leader(rest, scored, false);
+    taken.insert(rest.front().domain);
+    slices -= rest.front().numbers.slices_beside_leader;
+    rest.erase(rest.begin());
+  }
+  sort_plain(rest, scored, false);
+  for (size_t index = 0; index < rest.size() && slices > 0; ++index) {
+    size_t chosen = index;
+    if (rest[index].numbers.slices >= slices) {
+      chosen = tightest(rest, index, slices, 0, Mode::kSlices, scored);
+    }
+    taken.insert(rest[chosen].domain);
+    slices -= rest[chosen].numbers.slices;
+  }
+  CandidateList subset;
+  std::ranges::copy_if(list, std::back_inserter(subset), [&](const Candidate& candidate) {
+    return taken.contains(candidate.domain);
+  });
+  return subset;
+}
+
 }  // namespace
 
 std::optional<CandidateList> optimal_subset(const CandidateList& list, int32_t slices,
@@ -92,6 +124,7 @@ std::optional<CandidateList> optimal_subset(const CandidateList& list, int32_t s
   const int32_t size = fit->domains;
   std::vector<Step> steps;
   std::vector<States> by_size(size + 1);
+  int64_t tried = 0;
   by_size[0].emplace(std::pair(leader ? 1 : 0, static_cast<int64_t>(slices) * slice_size), -1);
 
   int64_t most = 0;  // pods of the largest domain
@@ -101,6 +134,8 @@ std::optional<CandidateList> optimal_subset(const CandidateList& list, int32_t s
     const DomainNumbers& numbers = list[index].numbers;
     for (int32_t used = std::min<int32_t>(size, static_cast<int32_t>(index) + 1); used >= 1;
          --used) {
+      if (tried > kMostSteps) return greedy_subset(list, slices, leader, scored);
+      tried += static_cast<int64_t>(by_size[used - 1].size()) + 1;
       const auto extend = [&](std::pair<int32_t, int64_t> state, int32_t from) {
         // Even the largest domains could not hold the rest any more: nothing comes of it.
         if (state.second > (size - used) * most) return;

@@ -23,7 +23,8 @@ std::optional<GreedyFit> greedy_fit(std::span<const int32_t> sizes, int32_t slic
 std::optional<GreedyFit> greedy_fit(const CandidateList& list, int32_t slices, bool leader,
                                     bool scored);
 
-// The subset, in list order; nullopt if none of the greedy walk's size holds everything.
+// The subset, in list order; nullopt if none of the greedy walk's size holds everything. The search
+// is bounded: past that it is the greedy walk's own subset.
 std::optional<CandidateList> optimal_subset(const CandidateList& list, int32_t slices,
                                             int32_t slice_size, bool leader, bool scored);
 

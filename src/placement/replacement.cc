@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <set>
 
 namespace phalanx::placement {
@@ -59,9 +60,7 @@ class Replacer {
       if (!first_kept_) first_kept_ = leaf;
       remaining_[*leaf] += domain.count;
     }
-    if (!constraints_.empty() && constraints_[0].size <= 0) {
-      return failure("slice topology requested, but slice size not provided");
-    }
+    if (auto problem = check_request()) return failure(std::move(*problem));
     if (failed.size() > 1 && lost_ == 0) {
       return Replacement{{}, *pod_set_.previous};
     }
@@ -78,10 +77,24 @@ class Replacer {
   using Placed = std::expected<void, UnitFailure>;
   using Confinement = std::optional<topology::DomainRange>;
 
+  // What is wrong with the request itself, as for a first placement; the rest relies on it.
+  [[nodiscard]] std::optional<std::string> check_request() const {
+    if (!request_) return std::nullopt;
+    api::TopologyRequest request = *pod_set_.topology;
+    const std::string highest = tree_.level_key(0);
+    if (request.required == api::kAutoLevel) request.required = highest;
+    if (request.preferred == api::kAutoLevel) request.preferred = highest;
+    const int32_t one_slice = constraints_.empty() ? 1 : constraints_[0].size;
+    const auto plan = plan_levels(tree_, request, one_slice, options_);
+    if (!plan) return plan.error().message;
+    if (lost_ > std::numeric_limits<int32_t>::max()) {
+      return fmt::format("Cannot replace {} pods at once", lost_);
+    }
+    return std::nullopt;
+  }
+
   Placed replace(bool one) {
-    const int lowest = constraints_.empty()
-                           ? tree_.lowest()
-                           : level_of(constraints_[0].topology).value_or(tree_.lowest());
+    const int lowest = constraints_.empty() ? tree_.lowest() : level_of(constraints_[0].topology);
     if (request_ && request_->preferred == api::kAutoLevel) {
       request_->preferred = tree_.level_key(lowest);
     }
@@ -100,23 +113,14 @@ class Replacer {
     }
   }
 
-  [[nodiscard]] bool level_resolves() const {
-    if (!request_) return true;
-    const auto& request = *request_;
-    if (request.required) return level_of(*request.required).has_value();
-    if (request.preferred) return level_of(*request.preferred).has_value();
-    return request.unconstrained || !constraints_.empty();
-  }
-  [[nodiscard]] std::optional<int> level_of(const std::string& key) const {
-    return tree_.find_level(key);
-  }
+  // Of a level that check_request has seen.
+  [[nodiscard]] int level_of(const std::string& key) const { return *tree_.find_level(key); }
 
   // The required domain that the remaining pods are in.
   [[nodiscard]] Confinement required_domain() const {
     if (!first_kept_ || !request_ || !request_->required) return std::nullopt;
-    const auto level = level_of(*request_->required);
-    if (!level) return std::nullopt;
-    return tree_.leaves(*level, tree_.ancestor(tree_.lowest(), *first_kept_, *level));
+    const int level = level_of(*request_->required);
+    return tree_.leaves(level, tree_.ancestor(tree_.lowest(), *first_kept_, level));
   }
 
   [[nodiscard]] std::map<uint32_t, int64_t> remaining_at(int level, Confinement inside) const {
@@ -130,10 +134,9 @@ class Replacer {
 
   // The domain whose slices the lost pods complete.
   [[nodiscard]] Confinement incomplete_domain(const api::SliceConstraint& layer) const {
-    const auto level = level_of(layer.topology);
-    if (!level) return std::nullopt;
-    for (const auto& [domain, pods] : remaining_at(*level, std::nullopt)) {
-      if ((pods + lost_) % layer.size == 0) return tree_.leaves(*level, domain);
+    const int level = level_of(layer.topology);
+    for (const auto& [domain, pods] : remaining_at(level, std::nullopt)) {
+      if ((pods + lost_) % layer.size == 0) return tree_.leaves(level, domain);
     }
     return std::nullopt;
   }
@@ -143,11 +146,9 @@ class Replacer {
   // middle one (reference/placement.md 12.3); then the general way is taken.
   Placed replace_one() {
     const bool breaks_slice = !constraints_.empty() && lost_ % constraints_[0].size != 0;
-    if (!level_resolves() || !first_kept_) return place(lost_, std::nullopt, constraints_);
+    if (!first_kept_) return place(lost_, std::nullopt, constraints_);
     if (!breaks_slice) return place(lost_, required_domain(), constraints_);
-    const auto divides = [&](const api::SliceConstraint& layer) {
-      return layer.size > 0 && lost_ % layer.size == 0;
-    };
+    const auto divides = [&](const api::SliceConstraint& layer) { return lost_ % layer.size == 0; };
     const auto broken = std::find_if_not(constraints_.rbegin(), constraints_.rend(), divides);
     const Confinement inside = incomplete_domain(*broken);
     if (!inside) return replace_all();
@@ -169,10 +170,10 @@ class Replacer {
     PodsByLeaf all = remaining_;
     add_to(all, found);
     return std::ranges::all_of(constraints_, [&](const api::SliceConstraint& layer) {
-      const auto level = level_of(layer.topology);
+      const int level = level_of(layer.topology);
       std::map<uint32_t, int64_t> pods;
       for (const auto& [leaf, count] : all) {
-        pods[tree_.ancestor(tree_.lowest(), leaf, level.value_or(0))] += count;
+        pods[tree_.ancestor(tree_.lowest(), leaf, level)] += count;
       }
       return std::ranges::all_of(pods, [&](const auto& p) { return p.second % layer.size == 0; });
     });
@@ -192,13 +193,13 @@ class Replacer {
     const std::vector<api::SliceConstraint> layers(constraints_.begin() + layer,
                                                    constraints_.end());
     if (!layers.empty()) {
-      const auto level = level_of(layers[0].topology);
-      for (const auto& [domain, present] : remaining_at(level.value_or(0), inside)) {
-        const int64_t missing = missing_in(layer, level.value_or(0), domain, present);
+      const int level = level_of(layers[0].topology);
+      for (const auto& [domain, present] : remaining_at(level, inside)) {
+        const int64_t missing = missing_in(layer, level, domain, present);
         if (missing == 0) continue;
         pods -= missing;
         if (pods < 0) return inconsistent(layers[0]);
-        const auto leaves = tree_.leaves(level.value_or(0), domain);
+        const auto leaves = tree_.leaves(level, domain);
         if (auto placed = fill(layer + 1, leaves, missing); !placed) return placed;
       }
       if (pods % layers[0].size != 0) return inconsistent(layers[0]);
@@ -213,7 +214,7 @@ class Replacer {
     int64_t missing = (size - present % size) % size;
     if (layer + 1 == constraints_.size()) return missing;
     int64_t inside = 0;
-    const int below = level_of(constraints_[layer + 1].topology).value_or(level);
+    const int below = level_of(constraints_[layer + 1].topology);
     for (const auto& [part, pods] : remaining_at(below, tree_.leaves(level, domain))) {
       inside += missing_in(layer + 1, below, part, pods);
     }
