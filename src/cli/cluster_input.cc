@@ -170,8 +170,7 @@ class DocumentReader {
                   [&](api::Workload workload) { return add_workload(std::move(workload), place); });
     }
     if (group == "phalanx.dev" && header.kind == "Gang") {
-      input_.gangs.push_back({value, place});
-      return {};
+      return once(header.text(), place, header.name, input_.gangs, {value, place});
     }
     ++input_.skipped[header.kind];
     return {};

@@ -107,11 +107,16 @@ class PlaceRun {
     for (const std::string& text : bookings_.remarks) remark(text);
     if (arguments_.simulate_empty) remark("admitted Workloads are left out (--simulate-empty)");
     free_before_ = snapshot();
-    for (const api::Job& job : input_.jobs) outcomes_.push_back(place(job));
+    for (const api::Job& job : input_.jobs) {
+      if (const auto problem = check_slices(job)) return bad_input(*problem);
+      outcomes_.push_back(place(job));
+    }
     const auto topologies = all_topologies(choice->spec);
-    for (const placement::Gang& gang : gangs_) {
-      auto outcome = place_and_book(cluster_, topologies, gang);
-      if (!outcome) return bad_input(outcome.error().message);
+    for (size_t index = 0; index < gangs_.size(); ++index) {
+      const std::string& origin = input_.gangs[index].origin;
+      auto outcome = place_and_book(cluster_, topologies, gangs_[index]);
+      if (!outcome) return bad_input(within(origin, outcome.error()).error().message);
+      for (const std::string& text : outcome->result.remarks) remark(origin + ": " + text);
       note(*outcome);
       gang_outcomes_.push_back(std::move(*outcome));
     }
@@ -229,6 +234,19 @@ class PlaceRun {
       return fmt::format("it has pods on nodes already ({})", running->second);
     }
     return "";
+  }
+
+  // What no cluster could make right is bad input, not a "no".
+  [[nodiscard]] std::optional<std::string> check_slices(const api::Job& job) const {
+    if (!job.topology || !reason_to_skip(job, full_name(job)).empty()) return std::nullopt;
+    const auto layers = job.topology->constraints();
+    if (layers.empty() || layers[0].size <= 0 || job.pod_count() % layers[0].size == 0) {
+      return std::nullopt;
+    }
+    return fmt::format(
+        "Job {}: spec.template.metadata.annotations: {} pods do not divide into slices of {}; make "
+        "the pod count a multiple of the slice size",
+        full_name(job), job.pod_count(), layers[0].size);
   }
 
   JobOutcome place(const api::Job& job) {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <functional>
+#include <algorithm>
 
 #include "placement/explanation_render.h"
 #include "placement/gang_file.h"
@@ -12,22 +12,6 @@ namespace phalanx::cli {
 namespace {
 
 constexpr size_t kMaxNodesShown = 8;
-
-const placement::GangGroup* find_group(const placement::GangGroup& root, const std::string& path) {
-  const placement::GangGroup* group = &root;
-  for (size_t begin = 0; begin < path.size();) {
-    const size_t end = std::min(path.find('/', begin), path.size());
-    const std::string name = path.substr(begin, end - begin);
-    const placement::GangGroup* next = nullptr;
-    for (const placement::GangGroup& child : group->children) {
-      if (child.name == name) next = &child;
-    }
-    if (next == nullptr) return nullptr;
-    group = next;
-    begin = end + 1;
-  }
-  return group;
-}
 
 std::string nodes_text(const api::TopologyAssignment& assignment) {
   std::vector<std::string> parts;
@@ -69,13 +53,11 @@ Result<GangOutcome> place_and_book(topology::Cluster& cluster,
   ASSIGN_OR_RETURN(placement::GangResult result,
                    placement::place_gang(cluster, topologies, gang, {}));
   for (const placement::GangLeafResult& leaf : result.leaves) {
-    const placement::GangGroup* group = find_group(gang.root, leaf.path);
     std::vector<topology::DomainUsage> usage;
     for (const api::DomainAssignment& domain : leaf.assignment.domains) {
       usage.push_back({domain.values, domain.count});
     }
-    cluster.add_usage(gang.name, topologies.front().second,
-                      cluster.make_request(group->pods->requests), usage);
+    cluster.add_usage(gang.name, leaf.tree, leaf.requests, usage);
   }
   return GangOutcome{gang, std::move(result)};
 }
@@ -105,7 +87,7 @@ std::string gang_text(const GangOutcome& outcome, bool color, bool full_explanat
   for (const placement::GangLeafResult& leaf : result.leaves) {
     text += fmt::format("  pods {}: {} of {} placed{}{}{}\n",
                         leaf.path.empty() ? outcome.gang.name : leaf.path, leaf.placed,
-                        leaf.wanted - leaf.running,
+                        std::max(leaf.wanted - leaf.running, 0),
                         leaf.running > 0 ? fmt::format(", {} running", leaf.running) : "",
                         leaf.placed > 0 ? ": " : "", nodes_text(leaf.assignment));
   }

@@ -184,19 +184,13 @@ TopologyChoice use(const api::Topology& topology, const ClusterInput& input) {
   return choice;
 }
 
-// The finest level names hosts: each node must have one name, and for itself.
-Result<void> check_hostnames(const ClusterInput& input, const topology::TreeSpec& spec) {
+// The finest level names hosts: no two nodes may share a name. One without a name is left out.
+Result<void> check_hostnames(const ClusterInput& input) {
   const std::string hostname(api::kHostnameLabel);
   std::map<std::string, const api::Node*> holders;
   for (const api::Node& node : input.nodes) {
     const auto label = node.labels.find(hostname);
-    if (label == node.labels.end()) {
-      if (spec.levels.back() != hostname) continue;
-      return fail(
-          fmt::format("Node {}: metadata.labels[{}]: is missing, but is the lowest level of the "
-                      "topology; label the node, or choose other levels with --levels",
-                      node.name, hostname));
-    }
+    if (label == node.labels.end()) continue;
     const auto [entry, is_new] = holders.emplace(label->second, &node);
     if (!is_new) {
       return fail(fmt::format(
@@ -231,7 +225,7 @@ Result<TopologyChoice> choose(const ClusterInput& input, const TopologyWish& wis
 
 Result<TopologyChoice> choose_topology(const ClusterInput& input, const TopologyWish& wish) {
   ASSIGN_OR_RETURN(TopologyChoice choice, choose(input, wish));
-  RETURN_IF_ERROR(check_hostnames(input, choice.spec));
+  RETURN_IF_ERROR(check_hostnames(input));
   return choice;
 }
 

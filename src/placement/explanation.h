@@ -190,6 +190,7 @@ struct Explanation {
   std::string topology;
   std::vector<std::string> level_keys;  // of the topology
   AskedFor asked;
+  std::string context;         // of a group of a gang: under which circumstances
   int32_t fits_slices = 0;     // the most that fits in the mode asked for
   std::string searched_level;  // key of the level at which the search ended
   LeftOut left_out;

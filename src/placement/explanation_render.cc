@@ -211,6 +211,7 @@ class TextWriter {
     line(0, headline() + (asked_.without_admitted
                               ? ": does not fit, even without the admitted workloads"
                               : ": does not fit"));
+    if (!explanation_.context.empty()) line(1, explanation_.context);
     if (explanation_.everything.nodes > 0) line(1, "best: " + domain_text(best(), true));
     write_causes(full);
     write_left_out();
@@ -311,7 +312,7 @@ class TextWriter {
       case CauseKind::kTaint:
         return text + fmt::format("taint \"{}\"", cause.name);
       case CauseKind::kConfinement:
-        return text + "outside the domain that the replacement must stay in";
+        return text + "outside the domain that the pods must stay in";
       case CauseKind::kNodeSelector:
       case CauseKind::kAffinity:
         break;
@@ -439,8 +440,8 @@ json::value explanation_json(const Explanation& explanation) {
   for (const Cause& cause : explanation.causes) causes.push_back(json_cause(cause));
   json::array levels;
   for (const LevelReport& level : explanation.levels) levels.push_back(json_level(level));
-  const int32_t fits = explanation.fits_slices;
-  return json::object{
+  const int64_t fits = explanation.fits_slices;
+  json::object document{
       {"topology", explanation.topology},
       {"levelKeys", json_path(explanation.level_keys)},
       {"asked", json_asked(explanation.asked)},
@@ -452,6 +453,8 @@ json::value explanation_json(const Explanation& explanation) {
       {"moreCauses", explanation.more_causes},
       {"levels", std::move(levels)},
       {"remedies", json_remedies(explanation.remedies)}};
+  if (!explanation.context.empty()) document["context"] = explanation.context;
+  return document;
 }
 
 std::string explanation_text(const Explanation& explanation, bool full) {

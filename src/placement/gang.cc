@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "placement/assignment.h"
-#include "placement/explanation.h"
+#include "placement/gang_refusal.h"
 #include "placement/gang_search.h"
 
 namespace phalanx::placement {
@@ -22,24 +22,27 @@ class GangPlacer {
         gang_(gang),
         budget_(options.step_budget),
         items_(std::move(items)),
-        search_(cluster, items_, budget_ / 2) {}
+        search_(cluster, items_, items_.elastic ? budget_ / 2 : budget_) {}
 
   GangResult run() {
     auto solution = search_.solve(GangSearch::Target::kFull);
-    if (!solution) {
+    if (!solution && items_.elastic) {
       // Whether all pods fit decides nothing; the minimum does, and gets the rest of the budget.
       search_.add_budget(budget_ - budget_ / 2);
       solution = search_.solve(GangSearch::Target::kMinimum);
       if (solution) grow(*solution);
     }
     GangResult result;
+    result.remarks = items_.remarks;
     result.steps = search_.steps();
     result.placed = solution.has_value();
     if (solution) {
       describe(*solution, result);
     } else {
       result.proven = !search_.out_of_budget();
-      refuse(result);
+      GangRefusal refusal = refuse_gang(cluster_, items_, gang_.name, search_);
+      result.failure = std::move(refusal.failure);
+      result.explanation = std::move(refusal.explanation);
     }
     return result;
   }
@@ -135,10 +138,12 @@ class GangPlacer {
       const int parent = items_.items[index].parent;
       if (solution.choices[index] || !solution.choices[parent]) continue;
       if (refused_.contains(static_cast<int>(index))) continue;
-      const auto part = search_.solve_part(
-          static_cast<int>(index), solution.choices[parent]->region, GangSearch::Target::kMinimum);
+      const auto target = GangSearch::Target::kMinimum;
+      const auto child = static_cast<int>(index);
+      auto part = search_.solve_part(child, solution.choices[parent]->region, target);
+      if (!part) part = search_.solve_part(child, required_region(child, solution), target);
       if (!part) {
-        refused_.insert(static_cast<int>(index));
+        refused_.insert(child);
         continue;
       }
       for (size_t below = index; below < items_.items.size(); ++below) {
@@ -154,6 +159,32 @@ class GangPlacer {
     return false;
   }
 
+  // The narrowest level, from the one chosen upwards, of which one domain holds all new pods of a
+  // group: growth may have left a preferred one. -1: none does.
+  int level_kept(int index, const GangSolution& solution) {
+    const GangItem& group = items_.items[index];
+    const GangChoice& choice = *solution.choices[index];
+    const topology::DomainTree& view = tree(group.tree);
+    int level = choice.level;
+    for (size_t below = index; below < items_.items.size(); ++below) {
+      int above = static_cast<int>(below);
+      while (above > index) above = items_.items[above].parent;
+      if (above != index) continue;
+      const GangItem& part = items_.items[below];
+      for (const Share& share : solution.pods[below]) {
+        const auto leaf = part.shape_tree == group.tree
+                              ? share.domain
+                              : view.leaf_of(tree(part.shape_tree).leaf_node(share.domain));
+        while (level >= 0 && leaf &&
+               view.ancestor(view.lowest(), *leaf, level) !=
+                   view.ancestor(choice.level, choice.domain, level)) {
+          --level;
+        }
+      }
+    }
+    return level;
+  }
+
   void describe(const GangSolution& solution, GangResult& result) {
     result.complete = true;
     for (size_t index = 0; index < items_.items.size(); ++index) {
@@ -162,76 +193,23 @@ class GangPlacer {
       if (item.is_leaf) {
         const topology::DomainTree& view = tree(item.shape_tree);
         const auto placed = static_cast<int32_t>(pods_of(solution.pods[index]));
-        result.leaves.push_back({item.path, item.wanted, item.wanted - item.full, placed,
-                                 to_assignment(cluster_, view, workers_of(solution.pods[index]))});
+        result.leaves.push_back({item.path, item.wanted, item.running_pods, placed,
+                                 to_assignment(cluster_, view, workers_of(solution.pods[index])),
+                                 items_.trees[item.shape_tree],
+                                 items_.shapes[item.shape].requests});
         result.complete = result.complete && placed == item.full;
       }
       if (item.tree >= 0 && choice) {
         GangGroupResult group{item.path, topologies_[item.tree].first, "", {}};
-        if (choice->level >= 0) {
-          group.level = tree(item.tree).level_key(choice->level);
-          group.domain = cluster_.path(tree(item.tree), choice->level, choice->domain);
+        const int level = level_kept(static_cast<int>(index), solution);
+        if (level >= 0) {
+          group.level = tree(item.tree).level_key(level);
+          group.domain =
+              cluster_.path(tree(item.tree), level,
+                            tree(item.tree).ancestor(choice->level, choice->domain, level));
         }
         result.groups.push_back(std::move(group));
       }
-    }
-  }
-
-  void refuse(GangResult& result) {
-    const GangObstacle& obstacle = search_.obstacle();
-    const std::string verdict =
-        result.proven
-            ? ""
-            : fmt::format("; not proven, the search stopped after {} steps", result.steps);
-    if (obstacle.item < 0) {
-      result.failure = fmt::format("gang \"{}\" does not fit{}", gang_.name, verdict);
-      return;
-    }
-    const GangItem& item = items_.items[obstacle.item];
-    const std::string who = item.path.empty() ? "the gang" : fmt::format("group \"{}\"", item.path);
-    const std::string where =
-        item.required >= 0 ? fmt::format(" in one {}", tree(item.tree).level_key(item.required))
-                           : "";
-    explain_obstacle(obstacle, result);
-    if (item.path.empty() && !result.explanation) {
-      result.failure = fmt::format(
-          "gang \"{}\" does not fit: its {} pods together ask for more than is free{}{}",
-          gang_.name, obstacle.wanted, where, verdict);
-      return;
-    }
-    result.failure = fmt::format("gang \"{}\" does not fit: {} finds no room for {} pod(s){}{}{}",
-                                 gang_.name, who, obstacle.wanted, where,
-                                 result.explanation ? "" : " beside the rest of the gang", verdict);
-  }
-
-  // The same account of the obstacle that a single pod set gets, on the cluster as it is: of the
-  // first kind of pods that does not even fit alone. If each does, they are in one another's way.
-  void explain_obstacle(const GangObstacle& obstacle, GangResult& result) {
-    const GangItem& group = items_.items[obstacle.item];
-    const int tree_index = std::max(group.tree, 0);
-    for (const auto& [shape, pods] : search_.minimum_needs(obstacle.item)) {
-      LevelPlan plan;
-      plan.count = plan.slices = static_cast<int32_t>(std::min<int64_t>(pods, INT32_MAX));
-      plan.required = group.required >= 0;
-      plan.anywhere = !plan.required;
-      plan.level = plan.required ? group.required : 0;
-      plan.slice_level = tree(tree_index).lowest();
-      plan.inner_size.assign(tree(tree_index).level_count(), 0);
-      DomainCounts& counts = *items_.shapes[shape].counts[tree_index];
-      counts.refresh();
-      Shortfall shortfall{plan.level, 0};
-      int64_t total = 0;
-      for (uint32_t domain = 0; domain < tree(tree_index).size(plan.level); ++domain) {
-        const int32_t fits = counts.pods(plan.level, domain);
-        total += fits;
-        shortfall.fits = std::max(shortfall.fits, fits);
-      }
-      if (!plan.required) {
-        shortfall.fits = static_cast<int32_t>(std::min<int64_t>(total, INT32_MAX));
-      }
-      if (shortfall.fits >= plan.count) continue;
-      result.explanation = explain(cluster_, items_.trees[tree_index], counts, plan, shortfall);
-      return;
     }
   }
 

@@ -21,6 +21,7 @@
 
 #include "api/topology_assignment.h"
 #include "base/error.h"
+#include "placement/explanation.h"
 #include "placement/node_filter.h"
 #include "placement/pod_set.h"
 #include "topology/cluster.h"
@@ -67,6 +68,8 @@ struct GangLeafResult {
   int32_t running = 0;
   int32_t placed = 0;
   api::TopologyAssignment assignment;  // of the new pods, in rank order
+  TreeId tree;                         // that the assignment is in
+  topology::RequestVector requests;    // of one pod
 };
 
 // Which domain a constrained group got.
@@ -84,8 +87,9 @@ struct GangResult {
   int64_t steps = 0;
   std::vector<GangLeafResult> leaves;
   std::vector<GangGroupResult> groups;
+  std::vector<std::string> remarks;  // what a user should know of the input
   std::string failure;
-  std::shared_ptr<const Explanation> explanation;  // of the group that could not be placed
+  std::shared_ptr<const Explanation> explanation;  // of a "no": of the group in its way
 };
 
 // Topologies by name; the first of `topologies` is the default. Errors are about the gang itself:

@@ -45,11 +45,14 @@ bool GangSearch::distribute(const Task& task, const GangRegion& region) {
   }
   // A minimum of pods further up may need more of this pod set than its own minimum, and so may
   // slices that are to be completed.
-  int32_t pods = item.full;
+  const int64_t too_many = item.full - pods_in(gang_.shapes[item.shape], region);
+  int64_t pods = item.full;
+  if (too_many > 0) pods -= (too_many + item.unit() - 1) / item.unit() * item.unit();
   for (; pods >= item.minimum; pods -= item.unit()) {
     if (out_of_budget()) return false;
-    if (distribute_count(task, region, pods)) return true;
+    if (distribute_count(task, region, static_cast<int32_t>(pods))) return true;
   }
+  if (pods == item.full) note_obstacle(task.item, item.minimum, region);
   // The steps may have passed over "nothing new", which leaves slices as they are.
   const bool passed_over = item.minimum == 0 && pods + item.unit() != 0;
   return passed_over && distribute_count(task, region, 0);
@@ -58,20 +61,23 @@ bool GangSearch::distribute(const Task& task, const GangRegion& region) {
 bool GangSearch::distribute_count(const Task& task, const GangRegion& region, int32_t pods) {
   if (pods == 0) return apply(task, {});
   const GangItem& item = gang_.items[task.item];
-  if (pods_in(item.shape, region) < pods) {
-    note_obstacle(task.item, pods);
+  if (pods_in(gang_.shapes[item.shape], region) < pods) {
+    note_obstacle(task.item, pods, region);
     return false;
   }
   if (const auto shares = first_distribution(item, region, pods)) {
     if (apply(task, *shares)) return true;
   }
-  return enumerate(task, region, pods);
+  if (enumerate(task, region, pods)) return true;
+  note_obstacle(task.item, pods, region);
+  return false;
 }
 
 // Charges the pods and goes on with the agenda; undone if that leads nowhere.
 bool GangSearch::apply(const Task& task, const std::vector<Share>& shares) {
   const GangItem& item = gang_.items[task.item];
   const topology::Attempt attempt(cluster_);
+  look(static_cast<int64_t>(shares.size()));
   int64_t pods = 0;
   for (const Share& share : shares) {
     cluster_.charge(gang_.trees[item.shape_tree], share.domain, gang_.shapes[item.shape].requests,
@@ -79,7 +85,10 @@ bool GangSearch::apply(const Task& task, const std::vector<Share>& shares) {
     pods += share.pods;
   }
   pods_[task.item] = shares;
-  ++depth_;
+  if (++depth_ > deepest_) {
+    deepest_ = depth_;
+    look_budget_ += kSweepsPerPodSet * tree(item.shape_tree).leaf_count();
+  }
   for (int group = task.item; group >= 0; group = gang_.items[group].parent) {
     pod_count_[group] += pods;
   }
@@ -106,6 +115,7 @@ std::optional<std::vector<Share>> GangSearch::spread(const GangItem& item, const
     if (narrowed && static_cast<int>(index) != item.shape_tree) return std::nullopt;
   }
   const DomainRange range = region[item.shape_tree];
+  look(range.size() / 8 + 1);
   const auto here = as_domain(item.shape_tree, range);
   // A group whose preferred level is narrower than its region fills those domains one by one.
   for (int group = static_cast<int>(&item - gang_.items.data()); group >= 0;
@@ -216,6 +226,7 @@ bool GangSearch::enumerate(const Task& task, const GangRegion& region, int32_t p
   const uint32_t last = view.ancestor(view.lowest(), range.end - 1, e.level);
   const bool whole_cells = contains_cells(e.level, first, last, item.shape_tree, range);
   if (!whole_cells) return false;  // the region is narrower than a cell: nothing to choose
+  look(last - first + 1);
   for (uint32_t cell = first; cell <= last; ++cell) {
     int32_t room = fits.pods(e.level, cell);
     if (e.level == view.lowest() && !in_all_parts(item.shape_tree, cell, region)) room = 0;
@@ -296,7 +307,7 @@ bool GangSearch::slices_whole(const Enumeration& e, std::optional<uint32_t> next
 
 // Brings cells that are alike next to one another, within their parents.
 void GangSearch::sort_alike(Enumeration& e, const topology::DomainTree& view) {
-  symmetry_->refresh();
+  look(symmetry_->refresh());
   std::vector<std::tuple<uint32_t, uint32_t, uint32_t, int32_t>> order;
   for (size_t index = 0; index < e.cells.size(); ++index) {
     const uint32_t cell = e.cells[index];
@@ -333,7 +344,7 @@ bool GangSearch::in_all_parts(int tree_index, uint32_t leaf, const GangRegion& r
 std::optional<std::vector<Share>> GangSearch::grow(int index, const GangRegion& region,
                                                    int32_t pods, bool begun) {
   const GangItem& item = gang_.items[index];
-  if (pods_in(item.shape, region) < pods) return std::nullopt;
+  if (pods_in(gang_.shapes[item.shape], region) < pods) return std::nullopt;
   return begun ? spread(item, region, pods) : first_distribution(item, region, pods);
 }
 

@@ -52,6 +52,10 @@ GangGroup read_group(const JsonReader& reader, bool root, int depth) {
   }
   if (root && reader.has("name")) reader.report("name", "the root is named by metadata.name");
   if (!root) group.name = reader.required_string("name");
+  if (group.name.find('/') != std::string::npos) {
+    reader.report("name",
+                  "contains a /, which separates the names of a path; use another character");
+  }
   group.topology = reader.string("topology");
   group.required = reader.optional_string("required");
   group.preferred = reader.optional_string("preferred");
@@ -84,7 +88,7 @@ Result<Gang> read_gang(const json::value& document) {
   gang.name = root.object("metadata").required_string("name");
   if (!root.has("spec")) root.report("spec", "is required");
   gang.root = read_group(root.object("spec"), true, 0);
-  if (status.error()) return within("Gang " + gang.name, *status.error());
+  if (status.error()) return std::unexpected(*status.error());
   return gang;
 }
 
@@ -97,6 +101,9 @@ json::value gang_result_json(const Gang& gang, const GangResult& result) {
     document["failure"] = result.failure;
     document["proven"] = result.proven;
     return document;
+  }
+  if (!result.remarks.empty()) {
+    document["remarks"] = json::array(result.remarks.begin(), result.remarks.end());
   }
   json::array groups;
   for (const GangGroupResult& group : result.groups) {

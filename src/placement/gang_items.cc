@@ -1,8 +1,11 @@
 #include "placement/gang_items.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
+#include <ranges>
 #include <set>
 #include <tuple>
 
@@ -22,9 +25,15 @@ class Resolver {
 
   Result<GangItems> run(const Gang& gang) {
     if (topologies_.empty()) return fail("no topology is given");
-    auto root = add(gang.root, -1, 0, "", false);
-    if (!root) return within(fmt::format("Gang {}", gang.name), root.error());
+    ASSIGN_OR_RETURN(const int root, add(gang.root, -1, 0, "", false));
+    CHECK(root == 0);
+    RETURN_IF_ERROR(check_topologies());
     order_children();
+    set_floor();
+    result_.elastic = std::ranges::any_of(result_.items, [](const GangItem& item) {
+      return item.minimum < item.full || item.pods_counted ||
+             item.min_children < static_cast<int32_t>(item.children.size());
+    });
     return std::move(result_);
   }
 
@@ -54,7 +63,8 @@ class Resolver {
       const auto found = std::ranges::find(topologies_, group.topology,
                                            [](const auto& entry) { return entry.first; });
       if (found == topologies_.end()) {
-        return refuse(fmt::format("topology: unknown topology \"{}\"", group.topology));
+        return refuse(fmt::format("topology: there is no topology \"{}\"; there are: {}",
+                                  group.topology, fmt::join(std::views::keys(topologies_), ", ")));
       }
       tree_index = static_cast<int>(found - topologies_.begin());
     }
@@ -76,6 +86,10 @@ class Resolver {
     std::set<std::string> names;
     for (const GangGroup& child : group.children) {
       if (child.name.empty()) return refuse("a child without a name");
+      if (child.name.find('/') != std::string::npos) {
+        return refuse(fmt::format(
+            "the name \"{}\" contains a /, which separates the names of a path", child.name));
+      }
       if (!names.insert(child.name).second) {
         return refuse(fmt::format("two children are named \"{}\"", child.name));
       }
@@ -99,8 +113,7 @@ class Resolver {
 
   int64_t running_below(int index) const {
     const GangItem& item = result_.items[index];
-    int64_t pods = 0;
-    for (const auto& [node, count] : item.running) pods += count;
+    int64_t pods = item.running_pods;
     for (const int child : item.children) pods += running_below(child);
     return pods;
   }
@@ -119,8 +132,9 @@ class Resolver {
       if (!key) return {};
       const auto found = tree(tree_index).find_level(*key);
       if (!found) {
-        return fail(fmt::format("{}: {}: topology \"{}\" has no level \"{}\"", place, field,
-                                topologies_[tree_index].first, *key));
+        return fail(fmt::format("{}: {}: topology \"{}\" has no level \"{}\"; its levels are: {}",
+                                place, field, topologies_[tree_index].first, *key,
+                                fmt::join(tree(tree_index).spec().levels, ", ")));
       }
       level = *found;
       item.tree = tree_index;
@@ -146,23 +160,20 @@ class Resolver {
     if (minimum < 0 || minimum > pods.count) {
       return refuse(fmt::format("pods.min is {}, but the count is {}", minimum, pods.count));
     }
-    int32_t running = 0;
-    for (const auto& [host, count] : pods.running) {
-      const auto leaf = cluster_.find_leaf(result_.trees[tree_index], std::vector{host});
-      if (count < 0) return refuse(fmt::format("pods.running[{}] is negative", host));
-      if (leaf && tree(tree_index).by_host()) {
-        item.running[tree(tree_index).leaf_node(*leaf)] += count;
-        running += count;
-      }
-    }
+    ASSIGN_OR_RETURN(item.running_pods, set_running(pods, tree_index, place, item));
     item.wanted = pods.count;
-    item.full = std::max(0, pods.count - running);
-    item.minimum = std::max(0, minimum - running);
+    item.full = std::max(0, pods.count - item.running_pods);
+    item.minimum = std::max(0, minimum - item.running_pods);
     item.shape_tree = tree_index;
     int previous_level = -1;
     for (const api::SliceConstraint& layer : pods.slices) {
       const auto level = tree(tree_index).find_level(layer.topology);
-      if (!level) return refuse(fmt::format("pods.slices: no level \"{}\"", layer.topology));
+      if (!level) {
+        return refuse(
+            fmt::format("pods.slices: topology \"{}\" has no level \"{}\"; its levels are: {}",
+                        topologies_[tree_index].first, layer.topology,
+                        fmt::join(tree(tree_index).spec().levels, ", ")));
+      }
       if (*level <= previous_level) {
         return refuse(
             fmt::format("pods.slices: level {} must be below the one before it", layer.topology));
@@ -187,6 +198,35 @@ class Resolver {
     return {};
   }
 
+  Result<int32_t> set_running(const GangPods& pods, int tree_index, const std::string& place,
+                              GangItem& item) {
+    int64_t running = 0;
+    for (const auto& [host, count] : pods.running) {
+      const std::string field = fmt::format("{}: pods.running[{}]", place, host);
+      if (count < 0) return fail(field + ": is negative");
+      if (!tree(tree_index).by_host()) {
+        return fail(
+            fmt::format("{}: topology \"{}\" does not go down to {}, so that the domain of "
+                        "a running pod is unknown",
+                        field, topologies_[tree_index].first, api::kHostnameLabel));
+      }
+      const auto leaf = cluster_.find_leaf(result_.trees[tree_index], std::vector{host});
+      if (!leaf) {
+        result_.remarks.push_back(
+            fmt::format("{}: no such node in topology \"{}\"; {} pod(s) there are taken for lost",
+                        field, topologies_[tree_index].first, count));
+        continue;
+      }
+      item.running[tree(tree_index).leaf_node(*leaf)] += count;
+      running += count;
+    }
+    if (running > std::numeric_limits<int32_t>::max()) {
+      return fail(
+          fmt::format("{}: pods.running: {} pods are more than a count holds", place, running));
+    }
+    return static_cast<int32_t>(running);
+  }
+
   int sliced_shape_of(const GangItem& item) {
     for (size_t index = 0; index < result_.sliced.size(); ++index) {
       const SlicedShape& known = result_.sliced[index];
@@ -197,33 +237,12 @@ class Resolver {
     }
     const auto& view = tree(item.shape_tree);
     const GangShape& shape = result_.shapes[item.shape];
-    CountedShape counted{shape.requests,
-                         std::nullopt,
-                         item.layers[0].first,
-                         item.unit(),
-                         std::vector<int32_t>(view.level_count(), 0),
-                         false};
-    for (size_t layer = 1; layer < item.layers.size(); ++layer) {
-      for (int level = item.layers[layer - 1].first + 1; level <= item.layers[layer].first;
-           ++level) {
-        counted.inner_size[level] = item.layers[layer].second;
-      }
-    }
-    auto filter = filter_of(shape, view);
+    const auto filter = filter_of(cluster_, view, shape);
     result_.sliced.push_back(
         {item.shape, item.shape_tree, item.layers,
-         std::make_unique<DomainCounts>(view, std::move(counted), filter, filter)});
+         std::make_unique<DomainCounts>(view, counted_shape(view, shape.requests, item.layers),
+                                        filter, filter)});
     return static_cast<int>(result_.sliced.size() - 1);
-  }
-
-  [[nodiscard]] std::shared_ptr<const NodeFilter> filter_of(const GangShape& shape,
-                                                            const topology::DomainTree& view) {
-    auto filter = std::make_shared<NodeFilter>(cluster_, view, shape.predicates.front(),
-                                               std::nullopt, /*score_preferred=*/true);
-    for (size_t index = 1; index < shape.predicates.size(); ++index) {
-      filter->restrict_to(NodeFilter(cluster_, view, shape.predicates[index]));
-    }
-    return filter;
   }
 
   int shape_of(const GangPods& pods) {
@@ -244,20 +263,51 @@ class Resolver {
         return static_cast<int>(index);
       }
     }
-    for (size_t index = 0; index < result_.trees.size(); ++index) {
-      const auto& view = tree(static_cast<int>(index));
-      CountedShape counted{shape.requests,
-                           std::nullopt,
-                           view.lowest(),
-                           1,
-                           std::vector<int32_t>(view.level_count(), 0),
-                           false};
-      auto filter = filter_of(shape, view);
-      shape.counts.push_back(
-          std::make_unique<DomainCounts>(view, std::move(counted), filter, filter));
-    }
+    add_counts(shape);
     result_.shapes.push_back(std::move(shape));
     return static_cast<int>(result_.shapes.size() - 1);
+  }
+
+  void add_counts(GangShape& shape) {
+    for (const TreeId id : result_.trees) {
+      const topology::DomainTree& view = cluster_.tree(id);
+      const auto filter = filter_of(cluster_, view, shape);
+      shape.counts.push_back(std::make_unique<DomainCounts>(
+          view, counted_shape(view, shape.requests, {}), filter, filter));
+    }
+  }
+
+  void set_floor() {
+    if (result_.shapes.size() < 2) return;
+    GangShape floor{result_.shapes.front().requests, {NodePredicates{}}, {}};
+    for (topology::Request& least : floor.requests) {
+      for (const GangShape& shape : result_.shapes) {
+        const auto same =
+            std::ranges::find(shape.requests, least.resource, &topology::Request::resource);
+        least.amount = std::min(
+            least.amount, same == shape.requests.end() ? 0 : std::max<int64_t>(same->amount, 0));
+      }
+    }
+    add_counts(floor);
+    result_.floor = std::move(floor);
+  }
+
+  // Nodes are what several topologies have in common.
+  Result<void> check_topologies() {
+    std::set<int> used;
+    for (const GangItem& item : result_.items) {
+      if (item.tree >= 0) used.insert(item.tree);
+      if (item.is_leaf) used.insert(item.shape_tree);
+    }
+    for (const int index : used) {
+      if (used.size() > 1 && !tree(index).by_host()) {
+        return fail(fmt::format(
+            "topology \"{}\" is used together with others, but its lowest level is not {}; add "
+            "that level, or use one topology",
+            topologies_[index].first, api::kHostnameLabel));
+      }
+    }
+    return {};
   }
 
   // The narrowest level that this group or one below it requires.
@@ -290,6 +340,37 @@ class Resolver {
 };
 
 }  // namespace
+
+std::shared_ptr<const NodeFilter> filter_of(const topology::Cluster& cluster,
+                                            const topology::DomainTree& tree,
+                                            const GangShape& shape,
+                                            std::optional<topology::DomainRange> confinement) {
+  auto filter = std::make_shared<NodeFilter>(cluster, tree, shape.predicates.front(), confinement,
+                                             /*score_preferred=*/true);
+  for (size_t index = 1; index < shape.predicates.size(); ++index) {
+    filter->restrict_to(NodeFilter(cluster, tree, shape.predicates[index]));
+  }
+  return filter;
+}
+
+CountedShape counted_shape(const topology::DomainTree& tree, topology::RequestVector requests,
+                           const SliceLayers& layers) {
+  CountedShape counted{std::move(requests),
+                       std::nullopt,
+                       tree.lowest(),
+                       1,
+                       std::vector<int32_t>(tree.level_count(), 0),
+                       false};
+  if (layers.empty()) return counted;
+  counted.slice_level = layers[0].first;
+  counted.slice_size = layers[0].second;
+  for (size_t layer = 1; layer < layers.size(); ++layer) {
+    for (int level = layers[layer - 1].first + 1; level <= layers[layer].first; ++level) {
+      counted.inner_size[level] = layers[layer].second;
+    }
+  }
+  return counted;
+}
 
 Result<GangItems> resolve_gang(topology::Cluster& cluster,
                                const std::vector<std::pair<std::string, TreeId>>& topologies,

@@ -13,6 +13,8 @@
 
 namespace phalanx::placement {
 
+using SliceLayers = std::vector<std::pair<int, int32_t>>;  // level, size; coarsest first
+
 // One group or pod set.
 struct GangItem {
   std::string path;
@@ -29,12 +31,13 @@ struct GangItem {
 
   // Leaves only.
   int shape = -1;
-  int shape_tree = 0;                           // the topology its slices and its spreading go by
-  int32_t full = 0;                             // new pods for the whole count
-  int32_t minimum = 0;                          // new pods for the minimum
-  int32_t wanted = 0;                           // count
-  std::vector<std::pair<int, int32_t>> layers;  // slices: level, size; coarsest first
-  int sliced = -1;                              // index of the counts that know the slices
+  int shape_tree = 0;   // the topology its slices and its spreading go by
+  int32_t full = 0;     // new pods for the whole count
+  int32_t minimum = 0;  // new pods for the minimum
+  int32_t wanted = 0;   // count
+  int32_t running_pods = 0;
+  SliceLayers layers;
+  int sliced = -1;  // index of the counts that know the slices
   std::map<NodeId, int32_t> running;
 
   [[nodiscard]] int32_t unit() const { return layers.empty() ? 1 : layers[0].second; }
@@ -53,7 +56,7 @@ struct GangShape {
 struct SlicedShape {
   int shape = 0;
   int tree = 0;
-  std::vector<std::pair<int, int32_t>> layers;
+  SliceLayers layers;
   std::unique_ptr<DomainCounts> counts;
 };
 
@@ -62,7 +65,19 @@ struct GangItems {
   std::vector<GangItem> items;  // [0] is the root; parents before children
   std::vector<GangShape> shapes;
   std::vector<SlicedShape> sliced;
+  // If there are several shapes: the least that any of them asks for, anywhere. So many pods of the
+  // gang cannot fit where not even as many of these do.
+  std::optional<GangShape> floor;
+  bool elastic = false;  // there is a minimum below the whole
+  std::vector<std::string> remarks;
 };
+
+// What the predicates of a shape leave of a topology.
+std::shared_ptr<const NodeFilter> filter_of(
+    const topology::Cluster& cluster, const topology::DomainTree& tree, const GangShape& shape,
+    std::optional<topology::DomainRange> confinement = std::nullopt);
+CountedShape counted_shape(const topology::DomainTree& tree, topology::RequestVector requests,
+                           const SliceLayers& layers);
 
 Result<GangItems> resolve_gang(topology::Cluster& cluster,
                                const std::vector<std::pair<std::string, TreeId>>& topologies,

@@ -84,6 +84,7 @@ class TinyGang {
     ASSERT_EQ(result->placed, exists) << describe() << result->failure;
     if (!result->placed) {
       EXPECT_TRUE(result->proven);
+      EXPECT_NE(result->explanation, nullptr) << describe();
       return;
     }
     Pods pods = running();

@@ -17,7 +17,8 @@ bool contains(DomainRange outer, DomainRange inner) {
 }  // namespace
 
 GangSearch::GangSearch(topology::Cluster& cluster, GangItems& gang, int64_t budget)
-    : cluster_(cluster), gang_(gang), budget_(budget) {
+    : cluster_(cluster), gang_(gang) {
+  add_budget(budget);
   const size_t count = gang.items.size();
   has_running_.assign(count, false);
   needs_full_.resize(count);
@@ -59,8 +60,8 @@ GangRegion GangSearch::everywhere() const {
   return region;
 }
 
-DomainCounts& GangSearch::counts(int shape, int tree_index) {
-  DomainCounts& result = *gang_.shapes[shape].counts[tree_index];
+DomainCounts& GangSearch::counts(GangShape& shape, int tree_index) {
+  DomainCounts& result = *shape.counts[tree_index];
   result.refresh();
   return result;
 }
@@ -73,11 +74,17 @@ DomainCounts& GangSearch::leaf_counts(const GangItem& item) {
 }
 
 bool GangSearch::spend() {
-  return ++steps_ <= budget_;
+  ++steps_;
+  return !out_of_budget();
 }
 
 std::optional<GangSolution> GangSearch::solve(Target target) {
-  return solve_part(0, everywhere(), target);
+  obstacle_ = {};
+  obstacle_depth_ = -1;
+  auto solution = solve_part(0, everywhere(), target);
+  // A search that met no obstacle of its own: the gang as a whole is one.
+  if (!solution && obstacle_depth_ < 0) note_obstacle(0, need(0, -1), everywhere());
+  return solution;
 }
 
 std::optional<GangSolution> GangSearch::solve_part(int item, const GangRegion& region,
@@ -102,7 +109,10 @@ bool GangSearch::step(const Task* task) {
     return true;
   }
   if (task->close) {
-    return pod_count_[task->item] >= gang_.items[task->item].min_pods && step(task->next);
+    const int64_t minimum = gang_.items[task->item].min_pods;
+    if (pod_count_[task->item] >= minimum) return step(task->next);
+    note_obstacle(task->item, minimum, *task->region);
+    return false;
   }
   if (!spend()) return false;
   StateKey key;
@@ -121,7 +131,7 @@ bool GangSearch::place(const Task& task) {
     std::set<StateKey> tried;
     for (GangChoice& choice : choices(item, *task.region)) {
       if (symmetry_ && choice.level >= 0) {
-        symmetry_->refresh();
+        look(symmetry_->refresh());
         StateKey alike{choice.level};
         for (int level = choice.level; level >= 0; --level) {
           const uint32_t above = tree(item.tree).ancestor(choice.level, choice.domain, level);
@@ -196,8 +206,7 @@ std::vector<GangChoice> GangSearch::choices(const GangItem& item, const GangRegi
     if (may_spread && has_room(index, region)) found.push_back({-1, 0, region});
     if (has_running_[index]) prefer_running(item, found);
   }
-  if (found.empty())
-    note_obstacle(index, static_cast<int32_t>(std::min<int64_t>(need(index, -1), INT32_MAX)));
+  if (found.empty()) note_obstacle(index, need(index, -1), region);
   return found;
 }
 
@@ -221,6 +230,7 @@ void GangSearch::collect(const GangItem& item, const GangRegion& region, int lev
   const DomainCounts& fits = counts(shape, item.tree);
   std::vector<std::tuple<int64_t, int64_t, int32_t, uint32_t>> order;
   const DomainRange below = view.children(level, domain);
+  look(below.size());
   for (uint32_t child = below.begin; child < below.end; ++child) {
     GangRegion inner = region;
     inner[item.tree] = view.leaves(level + 1, child);
@@ -309,13 +319,14 @@ std::optional<int> GangSearch::narrowing_tree(const GangRegion& region) {
   return narrow >= 0 ? narrow : std::max(symmetric_tree_, 0);
 }
 
-int64_t GangSearch::pods_in(int shape, const GangRegion& region) {
+int64_t GangSearch::pods_in(GangShape& shape, const GangRegion& region) {
   int64_t pods = 0;
   if (const auto narrow = narrowing_tree(region)) {
     const DomainCounts& fits = counts(shape, *narrow);
     if (const auto domain = as_domain(*narrow, region[*narrow])) {
       return fits.pods(domain->first, domain->second);
     }
+    look(tree(*narrow).size(0));
     for (uint32_t domain = 0; domain < tree(*narrow).size(0); ++domain) {
       pods += fits.pods(0, domain);
     }
@@ -323,20 +334,22 @@ int64_t GangSearch::pods_in(int shape, const GangRegion& region) {
   }
   // Only nodes in all parts count.
   const DomainCounts& fits = counts(shape, 0);
+  look(region[0].size());
   for (uint32_t leaf = region[0].begin; leaf < region[0].end; ++leaf) {
     if (in_all_parts(0, leaf, region)) pods += fits.pods(tree(0).lowest(), leaf);
   }
   return pods;
 }
 
-// Necessary conditions, cheap: every shape by itself finds enough room, and all together do not ask
-// for more of a resource than is free.
+// Necessary conditions, cheap: every shape by itself finds enough room, all pods would if they were
+// as small as the smallest, and together they do not ask for more of a resource than is free.
 bool GangSearch::has_room(int item, const GangRegion& region) {
   const auto& needs = target_ == Target::kFull ? needs_full_[item] : needs_min_[item];
   for (const auto& [shape, pods] : needs) {
-    if (pods > 0 && pods_in(shape, region) < pods) return false;
+    if (pods > 0 && pods_in(gang_.shapes[shape], region) < pods) return false;
   }
   if (needs.size() < 2) return true;
+  if (gang_.floor && pods_in(*gang_.floor, region) < need(item, -1)) return false;
   std::map<ResourceId, int64_t> wanted;
   for (const auto& [shape, pods] : needs) {
     for (const topology::Request& request : gang_.shapes[shape].requests) {
@@ -347,6 +360,7 @@ bool GangSearch::has_room(int item, const GangRegion& region) {
   const int narrow = narrowing_tree(region).value_or(0);
   for (const auto& [resource, amount] : wanted) {
     const auto free = tree(narrow).free(resource);
+    look(region[narrow].size() / 8);
     int64_t found = 0;
     for (uint32_t leaf = region[narrow].begin; leaf < region[narrow].end && found < amount;
          ++leaf) {
@@ -383,12 +397,14 @@ bool GangSearch::alike_fit(const GangItem& item, const GangRegion& region) {
   const DomainCounts& fits = counts(item.shape, item.tree);
   const DomainRange range = region[item.tree];
   if (alike <= 1 || range.size() == 0) return true;
+  const int64_t all_alike = alike;
   const uint32_t first = view.ancestor(view.lowest(), range.begin, item.required);
   const uint32_t last = view.ancestor(view.lowest(), range.end - 1, item.required);
   for (uint32_t domain = first; domain <= last; ++domain) {
     alike -= fits.pods(item.required, domain) / pods;
   }
-  if (alike > 0) note_obstacle(index, pods);
+  look(last - first + 1);
+  if (alike > 0) note_obstacle(index, pods, region, all_alike);
   return alike <= 0;
 }
 
@@ -407,14 +423,18 @@ std::optional<std::pair<int, uint32_t>> GangSearch::as_domain(int tree_index, Do
   return found;
 }
 
-void GangSearch::note_obstacle(int item, int32_t wanted) {
-  if (depth_ <= obstacle_.placed_before) return;
-  obstacle_ = {item, wanted, depth_};
+void GangSearch::note_obstacle(int item, int64_t wanted, const GangRegion& region, int64_t alike) {
+  if (depth_ <= obstacle_depth_) return;
+  obstacle_depth_ = depth_;
+  obstacle_ = {item, wanted, alike, region, {}};
+  for (size_t index = 0; index < pods_.size(); ++index) {
+    if (!pods_[index].empty()) obstacle_.placed.emplace_back(index, pods_[index]);
+  }
 }
 
 // What decides whether the rest of the agenda can be placed, up to symmetry.
 GangSearch::StateKey GangSearch::state_key(const Task& task) {
-  symmetry_->refresh();
+  look(symmetry_->refresh());
   StateKey key{task.item, symmetry_->root_class()};
   const DomainRange range = (*task.region)[symmetric_tree_];
   if (const auto domain = as_domain(symmetric_tree_, range)) {

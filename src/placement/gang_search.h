@@ -39,9 +39,11 @@ struct GangSolution {
 
 // The hardest obstacle met: a group for which no domain was large enough.
 struct GangObstacle {
-  int item = -1;
-  int32_t wanted = 0;
-  int placed_before = -1;  // how far the search had come
+  int item = 0;
+  int64_t wanted = 0;  // pods
+  int64_t alike = 1;   // so many pod sets like it, this one included, were still to be placed
+  GangRegion region;   // where the groups above it are
+  std::vector<std::pair<int, std::vector<Share>>> placed;  // pod sets before it
 };
 
 class GangSearch {
@@ -59,17 +61,29 @@ class GangSearch {
   std::optional<std::vector<Share>> grow(int item, const GangRegion& region, int32_t pods,
                                          bool begun);
 
-  void add_budget(int64_t steps) { budget_ = steps_ + steps; }
+  void add_budget(int64_t steps) {
+    budget_ = steps_ + steps;
+    look_budget_ = looks_ + steps * kLooksPerStep;
+  }
   [[nodiscard]] int64_t steps() const { return steps_; }
-  [[nodiscard]] bool out_of_budget() const { return steps_ >= budget_; }
+  [[nodiscard]] bool out_of_budget() const { return steps_ >= budget_ || looks_ >= look_budget_; }
   [[nodiscard]] const GangObstacle& obstacle() const { return obstacle_; }
-  // New pods that the minimum of an item needs, by shape.
+  // New pods that the minimum of an item certainly needs, and the whole of it, by shape.
   [[nodiscard]] const std::map<int, int64_t>& minimum_needs(int item) const {
     return needs_min_[item];
+  }
+  [[nodiscard]] const std::map<int, int64_t>& whole_needs(int item) const {
+    return needs_full_[item];
   }
   [[nodiscard]] GangRegion everywhere() const;
 
  private:
+  // A step is something tried; in a large cluster it may mean looking at many domains. Both are
+  // bounded, so that the time is. Getting further than ever before earns some sweeps over the
+  // cluster, so that a way without detours is never cut short.
+  static constexpr int64_t kLooksPerStep = 20;
+  static constexpr int64_t kSweepsPerPodSet = 8;
+
   struct Task {
     int item = 0;
     bool close = false;  // all children are done: check the group's minimum
@@ -80,9 +94,13 @@ class GangSearch {
   struct Enumeration;
 
   const topology::DomainTree& tree(int index) { return cluster_.tree(gang_.trees[index]); }
-  DomainCounts& counts(int shape, int tree_index);
+  DomainCounts& counts(int shape, int tree_index) {
+    return counts(gang_.shapes[shape], tree_index);
+  }
+  DomainCounts& counts(GangShape& shape, int tree_index);
   DomainCounts& leaf_counts(const GangItem& item);
   bool spend();
+  void look(int64_t domains) { looks_ += domains; }
 
   bool step(const Task* task);
   bool place(const Task& task);
@@ -99,7 +117,7 @@ class GangSearch {
   bool has_room(int item, const GangRegion& region);
   bool alike_fit(const GangItem& item, const GangRegion& region);
   std::optional<int> narrowing_tree(const GangRegion& region);
-  int64_t pods_in(int shape, const GangRegion& region);
+  int64_t pods_in(GangShape& shape, const GangRegion& region);
   int64_t need(int item, int shape) const;
 
   bool distribute(const Task& task, const GangRegion& region);
@@ -133,13 +151,15 @@ class GangSearch {
   StateKey state_key(const Task& task);
   [[nodiscard]] std::optional<std::pair<int, uint32_t>> as_domain(int tree_index,
                                                                   topology::DomainRange range);
-  void note_obstacle(int item, int32_t wanted);
+  void note_obstacle(int item, int64_t wanted, const GangRegion& region, int64_t alike = 1);
 
   topology::Cluster& cluster_;
   GangItems& gang_;
   Target target_ = Target::kFull;
   int64_t steps_ = 0;
   int64_t budget_ = 0;
+  int64_t looks_ = 0;
+  int64_t look_budget_ = 0;
   int symmetric_tree_ = -1;  // the only topology of the gang, or -1
   int cell_level_ = 0;       // the level at which distributions differ for the rest of the gang
   bool one_shape_ = false;
@@ -153,8 +173,10 @@ class GangSearch {
   std::vector<int32_t> left_out_;   // by group: children left out
   std::vector<int64_t> pod_count_;  // by group: new pods placed below it
   int depth_ = 0;                   // pod sets placed
+  int deepest_ = 0;
   std::optional<GangSolution> solution_;
   GangObstacle obstacle_;
+  int obstacle_depth_ = -1;  // pod sets placed when it was met
   boost::unordered_flat_set<StateKey, boost::hash<StateKey>> failed_;
 };
 

@@ -35,7 +35,7 @@ GangSymmetry::GangSymmetry(const topology::DomainTree& tree, const GangItems& ga
   position_ = tree.position();
 }
 
-void GangSymmetry::refresh() {
+int64_t GangSymmetry::refresh() {
   const auto changes = tree_.changes_since(position_);
   std::vector<uint32_t> touched;
   if (changes) {
@@ -46,9 +46,11 @@ void GangSymmetry::refresh() {
     for (uint32_t leaf = 0; leaf < tree_.leaf_count(); ++leaf) touched.push_back(leaf);
   }
   position_ = tree_.position();
+  int64_t looked_at = 0;
   for (int level = tree_.lowest(); level >= 0 && !touched.empty(); --level) {
     std::vector<uint32_t> parents;
     for (const uint32_t domain : touched) {
+      looked_at += level == tree_.lowest() ? 1 : tree_.children(level, domain).size();
       const uint32_t now =
           level == tree_.lowest() ? describe_leaf(domain) : describe_domain(level, domain);
       if (now == classes_[level][domain]) continue;
@@ -58,7 +60,11 @@ void GangSymmetry::refresh() {
     }
     touched = std::move(parents);
   }
-  if (!touched.empty()) describe_root();
+  if (!touched.empty()) {
+    describe_root();
+    looked_at += tree_.size(0);
+  }
+  return looked_at;
 }
 
 uint32_t GangSymmetry::intern(Description description) {

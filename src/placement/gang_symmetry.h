@@ -22,8 +22,8 @@ class GangSymmetry {
   // Works for gangs within one topology; `tree` is its index.
   GangSymmetry(const topology::DomainTree& tree, const GangItems& gang, int tree_index);
 
-  // Brings the classes up to date with the tree.
-  void refresh();
+  // Brings the classes up to date with the tree. Returns how many domains it had to look at.
+  int64_t refresh();
 
   [[nodiscard]] uint32_t domain_class(int level, uint32_t domain) const {
     return classes_[level][domain];

@@ -8,7 +8,25 @@
 namespace phalanx::placement {
 namespace {
 
-GangGroup gang_group(const PodSet& pod_set, const std::string& name) {
+// `auto` is the narrowest level that fits: preferred from the bottom, required at the top.
+void resolve_auto(const topology::DomainTree& tree, GangGroup& group) {
+  const auto& slices = group.pods->slices;
+  const std::string lowest = slices.empty() ? tree.level_key(tree.lowest()) : slices[0].topology;
+  if (group.required == api::kAutoLevel) {
+    group.required = tree.level_key(0);
+    group.preferred = lowest;
+  }
+  if (group.preferred == api::kAutoLevel) group.preferred = lowest;
+}
+
+// Preferred affinity counts only where it is switched on.
+void forget_wishes(GangGroup& group) {
+  if (group.pods) group.pods->affinity.preferred.clear();
+  for (GangGroup& child : group.children) forget_wishes(child);
+}
+
+GangGroup gang_group(const topology::DomainTree& tree, const PodSet& pod_set,
+                     const std::string& name) {
   GangGroup group;
   group.name = name;
   group.pods.emplace();
@@ -21,6 +39,7 @@ GangGroup gang_group(const PodSet& pod_set, const std::string& name) {
     group.required = pod_set.topology->required;
     group.preferred = pod_set.topology->preferred;
     group.pods->slices = pod_set.topology->constraints();
+    resolve_auto(tree, group);
   }
   return group;
 }
@@ -28,20 +47,23 @@ GangGroup gang_group(const PodSet& pod_set, const std::string& name) {
 }  // namespace
 
 std::optional<std::vector<PodSetResult>> place_jointly(topology::Cluster& cluster, TreeId tree,
-                                                       const Workload& workload) {
+                                                       const Workload& workload,
+                                                       const Options& options) {
+  const topology::DomainTree& view = cluster.tree(tree);
   Gang gang;
   gang.name = workload.name;
   for (const Members& unit : units_of(workload, {})) {
     if (malformed(workload, unit)) return std::nullopt;
     const PodSet& workers = workload.pod_sets[unit.workers];
-    GangGroup group = gang_group(workers, std::to_string(unit.workers));
+    GangGroup group = gang_group(view, workers, std::to_string(unit.workers));
     if (unit.leader) {
       GangGroup both = group;
       group.required.reset();
       group.preferred.reset();
       both.pods.reset();
       both.name = "group " + both.name;
-      GangGroup leader = gang_group(workload.pod_sets[*unit.leader], std::to_string(*unit.leader));
+      GangGroup leader =
+          gang_group(view, workload.pod_sets[*unit.leader], std::to_string(*unit.leader));
       leader.required.reset();
       leader.preferred.reset();
       leader.pods->slices.clear();
@@ -51,7 +73,8 @@ std::optional<std::vector<PodSetResult>> place_jointly(topology::Cluster& cluste
     }
     gang.root.children.push_back(std::move(group));
   }
-  const auto placed = place_gang(cluster, {{cluster.tree(tree).name(), tree}}, gang, {});
+  if (!options.preferred_node_affinity) forget_wishes(gang.root);
+  const auto placed = place_gang(cluster, {{view.name(), tree}}, gang, {});
   if (!placed || !placed->placed) return std::nullopt;
   std::vector<PodSetResult> results = empty_results(workload);
   for (const GangLeafResult& leaf : placed->leaves) {

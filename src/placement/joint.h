@@ -12,6 +12,7 @@ namespace phalanx::placement {
 
 // nullopt if there is no placement of all of them, or none was found within the budget.
 std::optional<std::vector<PodSetResult>> place_jointly(topology::Cluster& cluster, TreeId tree,
-                                                       const Workload& workload);
+                                                       const Workload& workload,
+                                                       const Options& options);
 
 }  // namespace phalanx::placement

@@ -145,7 +145,7 @@ std::vector<PodSetResult> Placer::place(TreeId tree, const Workload& workload,
   if (all_placed || !may_search) return results;
   // One after another they do not fit: an earlier one may have taken what a later one needs. If no
   // order and no other choice helps either, the texts of the ordinary way stand.
-  return place_jointly(cluster_, tree, workload).value_or(std::move(results));
+  return place_jointly(cluster_, tree, workload, options).value_or(std::move(results));
 }
 
 std::vector<PodSetResult> Placer::place_in_order(TreeId tree, const Workload& workload,
