@@ -11,9 +11,13 @@ namespace phalanx {
 namespace {
 
 constexpr int kMaxDepth = 64;
-constexpr size_t kMaxValues = 50'000'000;
+
+// Every value written out takes at least one character of the text; only aliases make more of them,
+// and aliases of aliases without end.
+constexpr size_t kMaxValuesFromAliases = 1'000'000;
 
 struct Conversion {
+  size_t most_values = 0;
   size_t values = 0;
 };
 
@@ -46,7 +50,9 @@ Result<json::value> convert(const YAML::Node& node, int depth, Conversion& conve
     return fail(fmt::format("line {}: {}", node.Mark().line + 1, reason));
   };
   if (depth > kMaxDepth) return refuse(fmt::format("nested deeper than {} levels", kMaxDepth));
-  if (++conversion.values > kMaxValues) return refuse("too many values (aliases of aliases?)");
+  if (++conversion.values > conversion.most_values) {
+    return refuse("aliases make too many values of it; write them out");
+  }
   switch (node.Type()) {
     case YAML::NodeType::Undefined:
     case YAML::NodeType::Null:
@@ -130,7 +136,7 @@ Result<std::vector<Document>> parse_yaml(std::string_view text) {
   try {
     std::istringstream stream{std::string(text)};
     for (const YAML::Node& node : YAML::LoadAll(stream)) {
-      Conversion conversion;
+      Conversion conversion{text.size() + kMaxValuesFromAliases};
       const int line = node.Mark().line + 1;
       ASSIGN_OR_RETURN(json::value value, convert(node, 0, conversion));
       if (!value.is_null()) documents.push_back({std::move(value), line});

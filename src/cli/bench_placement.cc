@@ -175,7 +175,8 @@ int bench_placement(const BenchPlacementArguments& arguments) {
     if (std::ranges::find(shapes, wanted, &BenchShape::name) == shapes.end()) {
       std::string names;
       for (const BenchShape& shape : shapes) names += "\n  " + shape.name;
-      return bad_input(fmt::format("--shape: no shape \"{}\"; there are{}", wanted, names));
+      return bad_input(fmt::format("--shape: no shape \"{}\"; there are{}", wanted, names),
+                       arguments.json);
     }
   }
   std::erase_if(shapes, [&](const BenchShape& shape) {

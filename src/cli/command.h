@@ -17,8 +17,9 @@ enum ExitCode : int {
   kInternalFault = 3,
 };
 
-// Prints "phalanx: <message>" to standard error and gives kBadInput.
-int bad_input(const std::string& message);
+// Prints "phalanx: <message>" to standard error and gives kBadInput. Whoever asked for JSON finds
+// {"error": "<message>"} on standard output as well.
+int bad_input(const std::string& message, bool as_json = false);
 
 // Each registers its subcommand; `run` is set to what the chosen one does.
 using Run = std::function<int()>;

@@ -20,7 +20,8 @@ struct Arguments {
 struct Tally {
   int passed = 0;
   int failed = 0;
-  int answered = 0;  // without an expected answer
+  int different = 0;  // of these: an answer that is not the expected one
+  int answered = 0;   // without an expected answer
 };
 
 class Conformance {
@@ -38,9 +39,9 @@ class Conformance {
         return bad_input(written.error().message);
       }
     }
-    if (tally_.failed > arguments_.show) {
+    if (tally_.different > arguments_.show) {
       std::cout << fmt::format("({} more differences; --show {} shows all)\n",
-                               tally_.failed - arguments_.show, tally_.failed);
+                               tally_.different - arguments_.show, tally_.different);
     }
     if (tally_.answered > 0) {
       std::cout << fmt::format("{} answered without an expected answer\n", tally_.answered);
@@ -64,10 +65,11 @@ class Conformance {
 
   void run_case(const std::string& place, std::string_view line) {
     const auto input = read_case(line);
-    if (!input) return report(fmt::format("{}: {}\n", place, input.error().message));
+    if (!input) return report_malformed(place, input.error().message);
     const auto results = answer(*input);
     if (!results) {
-      return report(fmt::format("{}: case {}: {}\n", place, input->name, results.error().message));
+      return report_malformed(place,
+                              fmt::format("case {}: {}", input->name, results.error().message));
     }
     const json::value got = results_json(*results);
     if (!arguments_.results_file.empty()) {
@@ -78,7 +80,7 @@ class Conformance {
     } else if (std::ranges::find(input->expected, got) != input->expected.end()) {
       ++tally_.passed;
     } else {
-      report(difference(place, *input, got));
+      report_difference(difference(place, *input, got));
     }
   }
 
@@ -98,8 +100,15 @@ class Conformance {
     return text;
   }
 
-  void report(const std::string& text) {
-    if (++tally_.failed <= arguments_.show) std::cout << text;
+  // Always shown: it is not an answer that differs, but a case that was never asked.
+  void report_malformed(const std::string& place, const std::string& reason) {
+    ++tally_.failed;
+    std::cout << place << ": " << reason << "\n";
+  }
+
+  void report_difference(const std::string& text) {
+    ++tally_.failed;
+    if (++tally_.different <= arguments_.show) std::cout << text;
   }
 
   const Arguments& arguments_;
@@ -116,7 +125,7 @@ void add_conformance_command(CLI::App& app, Run& run) {
   command->add_option("FILE", arguments->files, "Files of cases, .jsonl or .jsonl.gz; - is stdin")
       ->required();
   command->add_option("--show", arguments->show, "Show at most so many differences")
-      ->check(CLI::NonNegativeNumber)
+      ->check(CLI::Range(0, 1'000'000'000))
       ->capture_default_str();
   command->add_option("--results", arguments->results_file,
                       "Write one result line for each case, in input order");

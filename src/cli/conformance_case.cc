@@ -169,8 +169,14 @@ Result<ConformanceCase> read_case(std::string_view line) {
   result.name = root.required_string("name");
   read_topology(root, result.tree);
   if (!root.has("nodes")) root.report("nodes", "is required");
+  std::set<std::string> names;
   root.each("nodes", [&](const json::value& value, const std::string& path) {
-    result.nodes.push_back(read_case_node(JsonReader(&value, path, status)));
+    const JsonReader node(&value, path, status);
+    result.nodes.push_back(read_case_node(node));
+    if (!names.insert(result.nodes.back().name).second) {
+      node.report("name", fmt::format("node \"{}\" stands twice; remove one of them",
+                                      result.nodes.back().name));
+    }
   });
   root.each("pods", [&](const json::value& value, const std::string& path) {
     const JsonReader pod(&value, path, status);

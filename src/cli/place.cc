@@ -93,14 +93,14 @@ class PlaceRun {
       : arguments_(arguments), input_(std::move(input)), placer_(cluster_) {}
 
   int run() {
-    if (const auto problem = check_input()) return bad_input(*problem);
+    if (const auto problem = check_input()) return refuse(*problem);
     auto choice = choose_topology(input_, wish());
-    if (!choice) return bad_input(choice.error().message);
+    if (!choice) return refuse(choice.error().message);
     for (const std::string& text : choice->remarks) remark(text);
     auto tree = put_nodes(cluster_, input_, choice->spec);
-    if (!tree) return bad_input(tree.error().message);
+    if (!tree) return refuse(tree.error().message);
     tree_ = *tree;
-    if (const auto problem = check_resource()) return bad_input(*problem);
+    if (const auto problem = check_resource()) return refuse(*problem);
     total_ = snapshot();
     bookings_ = book_usage(cluster_, tree_, input_,
                            arguments_.simulate_empty ? Admitted::kLeftOut : Admitted::kBooked);
@@ -108,14 +108,14 @@ class PlaceRun {
     if (arguments_.simulate_empty) remark("admitted Workloads are left out (--simulate-empty)");
     free_before_ = snapshot();
     for (const api::Job& job : input_.jobs) {
-      if (const auto problem = check_slices(job)) return bad_input(*problem);
+      if (const auto problem = check_slices(job)) return refuse(*problem);
       outcomes_.push_back(place(job));
     }
     const auto topologies = all_topologies(choice->spec);
     for (size_t index = 0; index < gangs_.size(); ++index) {
       const std::string& origin = input_.gangs[index].origin;
       auto outcome = place_and_book(cluster_, topologies, gangs_[index]);
-      if (!outcome) return bad_input(within(origin, outcome.error()).error().message);
+      if (!outcome) return refuse(within(origin, outcome.error()).error().message);
       for (const std::string& text : outcome->result.remarks) remark(origin + ": " + text);
       note(*outcome);
       gang_outcomes_.push_back(std::move(*outcome));
@@ -129,6 +129,10 @@ class PlaceRun {
   }
 
  private:
+  [[nodiscard]] int refuse(const std::string& message) const {
+    return bad_input(message, arguments_.output == "json");
+  }
+
   [[nodiscard]] TopologyWish wish() const {
     TopologyWish wish{arguments_.topology, {}};
     if (!arguments_.levels) return wish;
@@ -435,7 +439,7 @@ class PlaceRun {
 int run_place(Arguments arguments) {
   if (arguments.json) arguments.output = "json";
   auto input = read_cluster_input(arguments.files, show_progress);
-  if (!input) return bad_input(input.error().message);
+  if (!input) return bad_input(input.error().message, arguments.output == "json");
   if (const std::string text = skipped_remark(*input); !text.empty()) remark(text);
   return PlaceRun(arguments, std::move(*input)).run();
 }

@@ -160,7 +160,10 @@ std::string report_text(topology::Cluster& cluster, TreeId tree, const JobOutcom
       fmt::format("Job {}: {}\n", outcome.name,
                   outcome.failed() ? painted(kBad, "does not fit") : painted(kGood, "placed"));
   const api::Job& job = *outcome.job;
-  if (!outcome.failed() || outcome.results.front().explanation == nullptr) {
+  const auto searched = [](const placement::PodSetResult& result) {
+    return result.explanation != nullptr && !result.explanation->levels.empty();
+  };
+  if (!outcome.failed() || !searched(outcome.results.front())) {
     out += fmt::format("  asks for  {}, {}\n", plural(job.pod_count(), "pod"),
                        requests_text(job.pod_template.spec.requests));
     out += fmt::format("  topology  {}\n\n", topology_text(job.topology));
@@ -170,7 +173,7 @@ std::string report_text(topology::Cluster& cluster, TreeId tree, const JobOutcom
       out += assignment_text(cluster, tree, *result.assignment, style.picture.max_lines);
       continue;
     }
-    if (result.explanation != nullptr) {
+    if (searched(result)) {
       out += indented(placement::explanation_text(*result.explanation, style.full_explanation));
     }
     out += indented(result.failure.value_or("not evaluated"));

@@ -257,6 +257,105 @@ status: {allocatable: {pods: 10}, conditions: [{type: Ready, status: "True"}]}})
   EXPECT_NE(error("{color: red, pods: {count: 1}}").find("unknown field"), std::string::npos);
   EXPECT_NE(error("{groups: [{name: a, pods: {}}, {name: a, pods: {}}]}").find("named \"a\""),
             std::string::npos);
+  EXPECT_NE(error("{groups: [{name: a/b, pods: {}}]}").find("groups[0].name: contains a /"),
+            std::string::npos);
+}
+
+// Two racks with one host and one GPU each.
+constexpr std::string_view kTwoRacks = R"(
+{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {rack: r1, kubernetes.io/hostname: n1}}, status: {allocatable: {gpu: 1, pods: 10}, conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: v1, kind: Node, metadata: {name: n2, labels: {rack: r2, kubernetes.io/hostname: n2}}, status: {allocatable: {gpu: 1, pods: 10}, conditions: [{type: Ready, status: "True"}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: racks}, spec: {levels: [{nodeLabel: rack}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: Topology, metadata: {name: hosts}, spec: {levels: [{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]}}
+)";
+
+std::string gang_of(const std::string& name, const std::string& spec) {
+  return "\n---\n{apiVersion: phalanx.dev/v1alpha1, kind: Gang, metadata: {name: " + name +
+         "}, spec: " + spec + "}\n";
+}
+
+TEST_F(PlaceTest, GangsOfAnotherTopologySeeOneAnother) {
+  std::string input(kTwoRacks);
+  for (const char* name : {"a", "b", "c"}) {
+    input += gang_of(name, "{topology: hosts, required: rack, pods: {requests: {gpu: 1}}}");
+  }
+  const Ran ran = run({"-f", file("all.yaml", input), "--topology", "racks", "--json"});
+  EXPECT_EQ(ran.code, kExplainedNo) << ran.err;
+  const json::value gangs = parse_json(ran.out).value().at("gangs");
+  EXPECT_TRUE(gangs.at(0).at("placed").as_bool());
+  EXPECT_TRUE(gangs.at(1).at("placed").as_bool());
+  EXPECT_FALSE(gangs.at(2).at("placed").as_bool());
+}
+
+TEST_F(PlaceTest, AGangDoesNotMixHostsWithWholeRacks) {
+  const std::string spec =
+      "{groups: [{name: a, topology: racks, pods: {}}, {name: b, topology: hosts, pods: {}}]}";
+  const Ran ran = run({"-f", file("all.yaml", std::string(kTwoRacks) + gang_of("g", spec)),
+                       "--topology", "racks", "--json"});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_NE(ran.err.find("Gang g: topology \"racks\" is used together with others"),
+            std::string::npos)
+      << ran.err;
+  // Whoever asked for JSON gets the reason as such.
+  EXPECT_NE(parse_json(ran.out).value().at("error").as_string().find("together with others"),
+            std::string::npos);
+}
+
+TEST_F(PlaceTest, RunningPodsAreCountedWithCare) {
+  const auto ran = [&](const std::string& running) {
+    const std::string spec = "{pods: {count: 1, requests: {gpu: 1}, running: " + running + "}}";
+    return run({"-f", file("all.yaml", std::string(kTwoRacks) + gang_of("g", spec)), "--topology",
+                "hosts"});
+  };
+  EXPECT_NE(ran("{n1: 2147483647, n2: 2147483647}").err.find("more than a count holds"),
+            std::string::npos);
+  const Ran lost = ran("{gone: 1}");
+  EXPECT_EQ(lost.code, kDone);
+  EXPECT_NE(lost.err.find("running[gone]: no such node"), std::string::npos) << lost.err;
+  EXPECT_NE(lost.out.find("1 of 1 placed"), std::string::npos) << lost.out;
+}
+
+TEST_F(PlaceTest, GrowthSaysWhereItWent) {
+  const std::string spec = "{preferred: rack, pods: {count: 3, min: 1, requests: {gpu: 1}}}";
+  const Ran ran = run(
+      {"-f", file("all.yaml", std::string(kTwoRacks) + gang_of("g", spec)), "--topology", "hosts"});
+  EXPECT_EQ(ran.code, kDone) << ran.err;
+  EXPECT_NE(ran.out.find("whole gang: spread over several domains"), std::string::npos) << ran.out;
+}
+
+TEST_F(PlaceTest, WhatNoClusterCouldPlaceIsBadInput) {
+  const std::string job = file("job.yaml", R"(
+apiVersion: batch/v1
+kind: Job
+metadata: {name: j}
+spec:
+  parallelism: 5
+  completions: 5
+  template:
+    metadata:
+      annotations: {kueue.x-k8s.io/podset-slice-required-topology: rack, kueue.x-k8s.io/podset-slice-size: "2"}
+    spec: {containers: [{name: c}]}
+)");
+  const Ran ran = run({"-f", file("all.yaml", kTwoRacks), job, "--topology", "hosts"});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_NE(ran.err.find("5 pods do not divide into slices of 2"), std::string::npos) << ran.err;
+}
+
+TEST(ProgramTest, HelpNamesTheCommandsAndExplainsOne) {
+  const auto help = [](std::vector<const char*> argv) {
+    testing::internal::CaptureStdout();
+    const int code = run_program(static_cast<int>(argv.size()), argv.data());
+    EXPECT_EQ(code, kDone);
+    return testing::internal::GetCapturedStdout();
+  };
+  const std::string overview = help({"phalanx", "help"});
+  for (const char* command : {"place", "conformance", "bench"}) {
+    EXPECT_NE(overview.find(command), std::string::npos) << command;
+  }
+  EXPECT_NE(help({"phalanx", "help", "place"}).find("--explain"), std::string::npos);
 }
 
 }  // namespace

@@ -6,12 +6,14 @@
 #include <memory>
 #include <string>
 
+#include "base/json.h"
 #include "cli/command.h"
 
 namespace phalanx::cli {
 
-int bad_input(const std::string& message) {
+int bad_input(const std::string& message, bool as_json) {
   std::cerr << "phalanx: " << message << "\n";
+  if (as_json) std::cout << json::object{{"error", message}} << "\n";
   return kBadInput;
 }
 

@@ -1,5 +1,8 @@
 #include "placement/explanation.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -377,6 +380,17 @@ class Explainer {
 };
 
 }  // namespace
+
+std::shared_ptr<const Explanation> explain_unreadable(const topology::DomainTree& tree,
+                                                      int32_t pods, std::string_view problem) {
+  auto result = std::make_shared<Explanation>();
+  result->topology = tree.name();
+  result->level_keys = tree.spec().levels;
+  result->asked.pods = pods;
+  result->context = fmt::format("{}; the levels of topology {} are: {}", problem, tree.name(),
+                                fmt::join(result->level_keys, ", "));
+  return result;
+}
 
 std::shared_ptr<const Explanation> explain(topology::Cluster& cluster, TreeId tree,
                                            const DomainCounts& counts, const LevelPlan& plan,

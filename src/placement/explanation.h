@@ -190,7 +190,7 @@ struct Explanation {
   std::string topology;
   std::vector<std::string> level_keys;  // of the topology
   AskedFor asked;
-  std::string context;         // of a group of a gang: under which circumstances
+  std::string context;         // under which circumstances, if they are special
   int32_t fits_slices = 0;     // the most that fits in the mode asked for
   std::string searched_level;  // key of the level at which the search ended
   LeftOut left_out;
@@ -202,6 +202,11 @@ struct Explanation {
 
   bool operator==(const Explanation&) const = default;
 };
+
+// Of a request that makes no sense in this topology, such as one for a level that it does not have:
+// there are no levels to report, only the reason, as context.
+std::shared_ptr<const Explanation> explain_unreadable(const topology::DomainTree& tree,
+                                                      int32_t pods, std::string_view problem);
 
 // `shortfall` is what choose() said of `counts` and `plan`. The cluster is not changed.
 std::shared_ptr<const Explanation> explain(topology::Cluster& cluster, TreeId tree,

@@ -208,6 +208,10 @@ class TextWriter {
         node_(explanation.level_keys.back() == api::kHostnameLabel ? "node" : "domain") {}
 
   std::string run(bool full) {
+    if (explanation_.levels.empty()) {  // nothing was searched
+      line(0, counted(asked_.pods, "pod") + ": " + explanation_.context);
+      return std::move(text_);
+    }
     line(0, headline() + (asked_.without_admitted
                               ? ": does not fit, even without the admitted workloads"
                               : ": does not fit"));

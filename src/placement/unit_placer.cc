@@ -109,7 +109,13 @@ std::expected<UnitPlacement, UnitFailure> UnitPlacer::place_at_level(TreeId tree
                                                                      const Options& options) {
   const topology::DomainTree& tree = cluster_.tree(tree_id);
   auto plan = plan_levels(tree, unit.topology, unit.count, options);
-  if (!plan) return std::unexpected(UnitFailure{plan.error().message, nullptr});
+  if (!plan) {
+    UnitFailure failure{plan.error().message, nullptr};
+    if (options.explain) {
+      failure.explanation = explain_unreadable(tree, unit.count, failure.text);
+    }
+    return std::unexpected(std::move(failure));
+  }
   const DomainCounts& counts = count(tree_id, unit, *plan, options);
 
   std::optional<std::vector<Share>> shares;
