@@ -1,5 +1,7 @@
 #include "placement/assignment.h"
 
+#include <limits>
+
 namespace phalanx::placement {
 
 PodsByLeaf workers_of(const std::vector<Share>& shares) {
@@ -36,8 +38,15 @@ api::TopologyAssignment to_assignment(const topology::Cluster& cluster,
   return assignment;
 }
 
+int64_t pods_in(const api::TopologyAssignment& assignment) {
+  int64_t pods = 0;
+  for (const api::DomainAssignment& domain : assignment.domains) pods += domain.count;
+  return pods;
+}
+
 std::optional<PodsByLeaf> to_leaves(topology::Cluster& cluster, TreeId tree,
                                     const api::TopologyAssignment& assignment) {
+  if (pods_in(assignment) > std::numeric_limits<int32_t>::max()) return std::nullopt;
   PodsByLeaf pods;
   for (const api::DomainAssignment& domain : assignment.domains) {
     const auto leaf = cluster.find_leaf(tree, domain.values);

@@ -22,7 +22,10 @@ void add_to(PodsByLeaf& total, const PodsByLeaf& pods);
 api::TopologyAssignment to_assignment(const topology::Cluster& cluster,
                                       const topology::DomainTree& tree, const PodsByLeaf& pods);
 
-// nullopt if a domain is no longer (or not yet) a leaf of the tree.
+int64_t pods_in(const api::TopologyAssignment& assignment);
+
+// nullopt if a domain is no longer (or not yet) a leaf of the tree, or if there are more pods than
+// a pod set can have.
 std::optional<PodsByLeaf> to_leaves(topology::Cluster& cluster, TreeId tree,
                                     const api::TopologyAssignment& assignment);
 

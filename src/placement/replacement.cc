@@ -43,6 +43,11 @@ class Replacer {
       hosts.insert(node);
       hosts.insert(cluster_.hostname_of(node));
     }
+    if (pods_in(*pod_set_.previous) > std::numeric_limits<int32_t>::max()) {
+      return failure(
+          "Cannot replace the node, because the existing topologyAssignment has more "
+          "pods than a pod set can have");
+    }
     api::TopologyAssignment kept = *pod_set_.previous;
     std::erase_if(kept.domains, [&](const api::DomainAssignment& domain) {
       const bool is_lost = hosts.contains(domain.values.back());
@@ -87,9 +92,6 @@ class Replacer {
     const int32_t one_slice = constraints_.empty() ? 1 : constraints_[0].size;
     const auto plan = plan_levels(tree_, request, one_slice, options_);
     if (!plan) return plan.error().message;
-    if (lost_ > std::numeric_limits<int32_t>::max()) {
-      return fmt::format("Cannot replace {} pods at once", lost_);
-    }
     return std::nullopt;
   }
 

@@ -4,13 +4,9 @@
 
 #include <map>
 
-namespace phalanx::placement {
+#include "placement/assignment.h"
 
-int64_t pods_in(const api::TopologyAssignment& assignment) {
-  int64_t pods = 0;
-  for (const api::DomainAssignment& domain : assignment.domains) pods += domain.count;
-  return pods;
-}
+namespace phalanx::placement {
 
 namespace {
 

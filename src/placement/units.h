@@ -24,8 +24,6 @@ std::vector<Members> units_of(const Workload& workload, const Options& options);
 // What is wrong with a unit: more than two pod sets, or a leader of more than one pod.
 std::optional<std::string> malformed(const Workload& workload, const Members& unit);
 
-int64_t pods_in(const api::TopologyAssignment& assignment);
-
 // A result for each pod set, none of them evaluated yet.
 std::vector<PodSetResult> empty_results(const Workload& workload);
 
