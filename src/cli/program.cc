@@ -56,7 +56,9 @@ int run_program(int argc, const char* const* argv) {
     app.parse(argc, argv);
     const int code = run();
     std::cout.flush();
-    return std::cout ? code : kInternalFault;
+    if (std::cout) return code;
+    std::cerr << "phalanx: standard output could not be written\n";
+    return kInternalFault;
   } catch (const CLI::ParseError& problem) {
     return app.exit(problem) == 0 ? kDone : kBadInput;
   } catch (const std::exception& problem) {

@@ -196,19 +196,6 @@ std::optional<std::vector<Share>> GangSearch::by_preferred_level(const GangItem&
 
 // ---- Every other distribution
 
-// The cells that pods are counted in, and the choice made so far. If all pods of the gang are alike
-// only the counts in the narrowest domains that a constraint speaks of matter; otherwise the nodes.
-struct GangSearch::Enumeration {
-  const Task& task;
-  const GangRegion& region;
-  int level;
-  std::vector<uint32_t> cells;
-  std::vector<int32_t> room;
-  std::vector<std::pair<uint32_t, uint32_t>> kind;  // parent and class; equal: interchangeable
-  std::vector<int64_t> room_from;                   // of this cell and all after it
-  std::vector<std::pair<size_t, int32_t>> taken;    // cell index, pods
-};
-
 bool GangSearch::enumerate(const Task& task, const GangRegion& region, int32_t pods) {
   // Without anything left to place another distribution changes nothing.
   const Task* later = task.next;
@@ -217,109 +204,79 @@ bool GangSearch::enumerate(const Task& task, const GangRegion& region, int32_t p
   const bool spread_narrower = region.size() > 1;  // the first distribution may not exist
   if (later == nullptr && item.layers.empty() && !spread_narrower) return false;
 
-  const topology::DomainTree& view = tree(item.shape_tree);
-  Enumeration e{task, region, cell_level_ >= 0 ? cell_level_ : view.lowest(), {}, {}, {}, {}, {}};
-  const DomainCounts& fits = counts(item.shape, item.shape_tree);
-  const DomainRange range = region[item.shape_tree];
-  if (range.size() == 0) return false;
-  const uint32_t first = view.ancestor(view.lowest(), range.begin, e.level);
-  const uint32_t last = view.ancestor(view.lowest(), range.end - 1, e.level);
-  const bool whole_cells = contains_cells(e.level, first, last, item.shape_tree, range);
-  if (!whole_cells) return false;  // the region is narrower than a cell: nothing to choose
-  look(last - first + 1);
-  for (uint32_t cell = first; cell <= last; ++cell) {
-    int32_t room = fits.pods(e.level, cell);
-    if (e.level == view.lowest() && !in_all_parts(item.shape_tree, cell, region)) room = 0;
-    if (room == 0) continue;
-    e.cells.push_back(cell);
-    e.room.push_back(room);
-  }
-  if (symmetry_) sort_alike(e, view);
-  e.room_from.assign(e.cells.size() + 1, 0);
-  for (size_t index = e.cells.size(); index-- > 0;) {
-    e.room_from[index] = e.room_from[index + 1] + e.room[index];
-  }
-  return enumerate_from(e, 0, pods);
-}
-
-bool GangSearch::enumerate_from(Enumeration& e, size_t cell, int32_t remaining) {
-  const GangItem& item = gang_.items[e.task.item];
-  if (remaining == 0) {
-    if (!slices_whole(e, std::nullopt)) return false;
-    std::vector<Share> shares;
-    for (const auto& [index, pods] : e.taken) {
-      if (e.level == tree(item.shape_tree).lowest()) {
-        shares.push_back({e.cells[index], pods, 0});
-        continue;
-      }
-      const DomainCounts& fits = counts(item.shape, item.shape_tree);
-      GangItem plain;  // the slices are settled: e.level is the narrowest of them
-      plain.shape_tree = item.shape_tree;
-      const LevelPlan plan = plan_for(plain, tree(item.shape_tree), e.level, pods);
-      const auto below = descend(fits, plan, e.level,
-                                 {{e.cells[index], fits.numbers(e.level, e.cells[index])}}, false);
-      if (!below) return false;
-      shares.insert(shares.end(), below->begin(), below->end());
-    }
-    return apply(e.task, shares);
-  }
-  for (size_t index = cell; index < e.cells.size(); ++index) {
-    if (e.room_from[index] < remaining) return false;
-    // Of cells that are alike only the first unused one is worth a try.
-    const bool twin = index > 0 && !e.kind.empty() && e.kind[index - 1] == e.kind[index];
-    const bool twin_taken = !e.taken.empty() && e.taken.back().first == index - 1;
-    if (twin && !twin_taken && index > cell) continue;
-    if (!slices_whole(e, e.cells[index])) return false;
-    int32_t most = std::min(e.room[index], remaining);
-    if (twin && twin_taken) most = std::min(most, e.taken.back().second);
-    for (int32_t pods = most; pods > 0; --pods) {
-      if (!spend()) return false;
-      e.taken.emplace_back(index, pods);
-      const bool done = enumerate_from(e, index + 1, remaining - pods);
-      if (done) return true;
-      e.taken.pop_back();
-    }
+  // If all pods of the gang are alike only the counts in the narrowest domains that a constraint
+  // speaks of matter; otherwise the nodes.
+  const int level = cell_level_ >= 0 ? cell_level_ : tree(item.shape_tree).lowest();
+  std::vector<PodDistributions::Cell> cells = cells_of(item, region, level);
+  std::vector<PodDistributions::Layer> layers = layers_of(item, level, cells);
+  PodDistributions distributions(std::move(cells), std::move(layers), pods);
+  while (distributions.next([this] { return spend(); })) {
+    const auto shares = shares_of(item, level, distributions);
+    if (shares && apply(task, *shares)) return true;
   }
   return false;
 }
 
-// Whether the slices in all domains that were left behind are whole, running pods included; `next`
-// is the next cell, so that its own domains are still open.
-bool GangSearch::slices_whole(const Enumeration& e, std::optional<uint32_t> next) {
-  const GangItem& item = gang_.items[e.task.item];
+// The domains of the level that have room, those that are alike next to one another within their
+// parents. None if the region is narrower than such a domain: then there is nothing to choose.
+std::vector<PodDistributions::Cell> GangSearch::cells_of(const GangItem& item,
+                                                         const GangRegion& region, int level) {
+  std::vector<PodDistributions::Cell> cells;
   const topology::DomainTree& view = tree(item.shape_tree);
-  for (const auto& [level, size] : item.layers) {
-    const PodsByDomain running = running_by_domain(item, level);
-    PodsByDomain sums = next ? PodsByDomain() : running;
-    for (const auto& [index, pods] : e.taken) {
-      const uint32_t domain = view.ancestor(e.level, e.cells[index], level);
-      const auto [sum, is_new] = sums.try_emplace(domain, 0);
-      const auto here = is_new ? running.find(domain) : running.end();
-      sum->second += pods + (here == running.end() ? 0 : here->second);
-    }
-    for (const auto& [domain, pods] : sums) {
-      const bool open = next && view.ancestor(e.level, *next, level) == domain;
-      if (!open && pods % size != 0) return false;
-    }
+  const DomainRange range = region[item.shape_tree];
+  if (range.size() == 0) return cells;
+  const uint32_t first = view.ancestor(view.lowest(), range.begin, level);
+  const uint32_t last = view.ancestor(view.lowest(), range.end - 1, level);
+  if (!contains_cells(level, first, last, item.shape_tree, range)) return cells;
+  look(last - first + 1);
+  const DomainCounts& fits = counts(item.shape, item.shape_tree);
+  if (symmetry_) look(symmetry_->refresh());
+  for (uint32_t cell = first; cell <= last; ++cell) {
+    const int32_t room = fits.pods(level, cell);
+    if (room == 0) continue;
+    if (level == view.lowest() && !in_all_parts(item.shape_tree, cell, region)) continue;
+    const uint64_t parent = level == 0 ? 0 : view.parent(level, cell);
+    // Without symmetry every cell is a kind of its own.
+    cells.push_back(
+        {cell, room, symmetry_ ? parent << 32 | symmetry_->domain_class(level, cell) : cell});
   }
-  return true;
+  std::ranges::sort(cells, {}, [](const auto& cell) { return std::pair(cell.kind, cell.domain); });
+  return cells;
 }
 
-// Brings cells that are alike next to one another, within their parents.
-void GangSearch::sort_alike(Enumeration& e, const topology::DomainTree& view) {
-  look(symmetry_->refresh());
-  std::vector<std::tuple<uint32_t, uint32_t, uint32_t, int32_t>> order;
-  for (size_t index = 0; index < e.cells.size(); ++index) {
-    const uint32_t cell = e.cells[index];
-    order.emplace_back(e.level == 0 ? 0 : view.parent(e.level, cell),
-                       symmetry_->domain_class(e.level, cell), cell, e.room[index]);
+std::vector<PodDistributions::Layer> GangSearch::layers_of(
+    const GangItem& item, int level, const std::vector<PodDistributions::Cell>& cells) {
+  std::vector<PodDistributions::Layer> layers;
+  for (const auto& [layer_level, size] : item.layers) {
+    PodDistributions::Layer layer{size, {}, running_by_domain(item, layer_level)};
+    for (const PodDistributions::Cell& cell : cells) {
+      layer.domains.push_back(tree(item.shape_tree).ancestor(level, cell.domain, layer_level));
+    }
+    layers.push_back(std::move(layer));
   }
-  std::ranges::sort(order);
-  for (size_t index = 0; index < order.size(); ++index) {
-    e.cells[index] = std::get<2>(order[index]);
-    e.room[index] = std::get<3>(order[index]);
-    e.kind.emplace_back(std::get<0>(order[index]), std::get<1>(order[index]));
+  return layers;
+}
+
+// From the cells down to the nodes.
+std::optional<std::vector<Share>> GangSearch::shares_of(const GangItem& item, int level,
+                                                        const PodDistributions& distributions) {
+  const topology::DomainTree& view = tree(item.shape_tree);
+  const DomainCounts& fits = counts(item.shape, item.shape_tree);
+  GangItem plain;  // the slices are settled: no layer of them is below the cells
+  plain.shape_tree = item.shape_tree;
+  std::vector<Share> shares;
+  for (const PodDistributions::Part& part : distributions.parts()) {
+    const uint32_t cell = distributions.cell(part).domain;
+    if (level == view.lowest()) {
+      shares.push_back({cell, part.pods, 0});
+      continue;
+    }
+    const LevelPlan plan = plan_for(plain, view, level, part.pods);
+    const auto below = descend(fits, plan, level, {{cell, fits.numbers(level, cell)}}, false);
+    if (!below) return std::nullopt;
+    shares.insert(shares.end(), below->begin(), below->end());
   }
+  return shares;
 }
 
 // Whether the range consists of the whole cells [first, last].

@@ -18,6 +18,7 @@
 
 #include "placement/gang_items.h"
 #include "placement/gang_symmetry.h"
+#include "placement/pod_distributions.h"
 #include "placement/take.h"
 
 namespace phalanx::placement {
@@ -91,7 +92,6 @@ class GangSearch {
     const Task* next = nullptr;
   };
   using StateKey = std::vector<int64_t>;
-  struct Enumeration;
 
   const topology::DomainTree& tree(int index) { return cluster_.tree(gang_.trees[index]); }
   DomainCounts& counts(int shape, int tree_index) {
@@ -140,9 +140,12 @@ class GangSearch {
   std::optional<std::vector<Share>> inside(const GangItem& item, int level, uint32_t domain,
                                            int32_t pods);
   bool enumerate(const Task& task, const GangRegion& region, int32_t pods);
-  bool enumerate_from(Enumeration& enumeration, size_t cell, int32_t remaining);
-  bool slices_whole(const Enumeration& enumeration, std::optional<uint32_t> next);
-  void sort_alike(Enumeration& enumeration, const topology::DomainTree& view);
+  std::vector<PodDistributions::Cell> cells_of(const GangItem& item, const GangRegion& region,
+                                               int level);
+  std::vector<PodDistributions::Layer> layers_of(const GangItem& item, int level,
+                                                 const std::vector<PodDistributions::Cell>& cells);
+  std::optional<std::vector<Share>> shares_of(const GangItem& item, int level,
+                                              const PodDistributions& distributions);
   bool contains_cells(int level, uint32_t first, uint32_t last, int tree_index,
                       topology::DomainRange range);
   bool in_all_parts(int tree_index, uint32_t leaf, const GangRegion& region);
