@@ -56,4 +56,19 @@ std::optional<std::vector<Share>> descend(const DomainCounts& counts, const Leve
   return shares;
 }
 
+std::optional<std::vector<Share>> descend(const DomainCounts& counts, const LevelPlan& plan,
+                                          const Choice& choice) {
+  CandidateList chosen;
+  chosen.reserve(choice.domains.size());
+  for (const uint32_t domain : choice.domains) {
+    chosen.push_back({domain, counts.numbers(choice.level, domain)});
+  }
+  return descend(counts, plan, choice.level, chosen, /*keep_shares=*/false);
+}
+
+std::optional<std::vector<Share>> descend_from(const DomainCounts& counts, const LevelPlan& plan,
+                                               int level, uint32_t domain) {
+  return descend(counts, plan, {level, {domain}});
+}
+
 }  // namespace phalanx::placement

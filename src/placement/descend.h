@@ -20,4 +20,11 @@ namespace phalanx::placement {
 std::optional<std::vector<Share>> descend(const DomainCounts& counts, const LevelPlan& plan,
                                           int level, const CandidateList& chosen, bool keep_shares);
 
+// From what choose() found.
+std::optional<std::vector<Share>> descend(const DomainCounts& counts, const LevelPlan& plan,
+                                          const Choice& choice);
+// From one domain, which holds them all.
+std::optional<std::vector<Share>> descend_from(const DomainCounts& counts, const LevelPlan& plan,
+                                               int level, uint32_t domain);
+
 }  // namespace phalanx::placement

@@ -15,22 +15,12 @@ using topology::DomainRange;
 // The plan of a pod set for the reference's descent: best fit, no wish but the slices.
 LevelPlan plan_for(const GangItem& item, const topology::DomainTree& tree, int level,
                    int32_t pods) {
-  LevelPlan plan;
-  plan.count = pods;
-  plan.level = std::max(level, 0);
-  plan.slice_level = tree.lowest();
-  plan.inner_size.assign(tree.level_count(), 0);
-  plan.anywhere = true;
+  LevelPlan plan = plan_anywhere(tree, std::max(level, 0), pods);
   // Inside a domain narrower than the slices there is nothing left of them to heed.
-  if (!item.layers.empty() && level <= item.layers[0].first) {
-    plan.slice_level = item.layers[0].first;
-    plan.slice_size = item.unit();
-    for (size_t layer = 1; layer < item.layers.size(); ++layer) {
-      for (int k = item.layers[layer - 1].first + 1; k <= item.layers[layer].first; ++k) {
-        plan.inner_size[k] = item.layers[layer].second;
-      }
-    }
-  }
+  if (item.layers.empty() || level > item.layers[0].first) return plan;
+  plan.slice_level = item.layers[0].first;
+  plan.slice_size = item.unit();
+  plan.inner_size = inner_sizes(tree, item.layers);
   plan.slices = pods / plan.slice_size;
   return plan;
 }
@@ -131,11 +121,7 @@ std::optional<std::vector<Share>> GangSearch::spread(const GangItem& item, const
   const LevelPlan plan = plan_for(item, view, 0, pods);
   const auto choice = choose(fits, plan);
   if (!choice) return std::nullopt;
-  CandidateList chosen;
-  for (const uint32_t domain : choice->domains) {
-    chosen.push_back({domain, fits.numbers(choice->level, domain)});
-  }
-  return descend(fits, plan, choice->level, chosen, /*keep_shares=*/false);
+  return descend(fits, plan, *choice);
 }
 
 std::optional<std::vector<Share>> GangSearch::inside(const GangItem& item, int level,
@@ -143,8 +129,7 @@ std::optional<std::vector<Share>> GangSearch::inside(const GangItem& item, int l
   const bool below_slices = !item.layers.empty() && level > item.layers[0].first;
   const DomainCounts& fits = below_slices ? counts(item.shape, item.shape_tree) : leaf_counts(item);
   const LevelPlan plan = plan_for(item, tree(item.shape_tree), level, pods);
-  return descend(fits, plan, level, {{domain, fits.numbers(level, domain)}},
-                 /*keep_shares=*/false);
+  return descend_from(fits, plan, level, domain);
 }
 
 // Domains of the preferred level that the group uses already come first, then the freest: the group
@@ -262,8 +247,6 @@ std::optional<std::vector<Share>> GangSearch::shares_of(const GangItem& item, in
                                                         const PodDistributions& distributions) {
   const topology::DomainTree& view = tree(item.shape_tree);
   const DomainCounts& fits = counts(item.shape, item.shape_tree);
-  GangItem plain;  // the slices are settled: no layer of them is below the cells
-  plain.shape_tree = item.shape_tree;
   std::vector<Share> shares;
   for (const PodDistributions::Part& part : distributions.parts()) {
     const uint32_t cell = distributions.cell(part).domain;
@@ -271,8 +254,8 @@ std::optional<std::vector<Share>> GangSearch::shares_of(const GangItem& item, in
       shares.push_back({cell, part.pods, 0});
       continue;
     }
-    const LevelPlan plan = plan_for(plain, view, level, part.pods);
-    const auto below = descend(fits, plan, level, {{cell, fits.numbers(level, cell)}}, false);
+    // The slices are settled: no layer of them is below the cells.
+    const auto below = descend_from(fits, plan_anywhere(view, level, part.pods), level, cell);
     if (!below) return std::nullopt;
     shares.insert(shares.end(), below->begin(), below->end());
   }

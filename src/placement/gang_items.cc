@@ -355,22 +355,23 @@ std::shared_ptr<const NodeFilter> filter_of(const topology::Cluster& cluster,
   return filter;
 }
 
+std::vector<int32_t> inner_sizes(const topology::DomainTree& tree, const SliceLayers& layers) {
+  std::vector<int32_t> sizes(tree.level_count(), 0);
+  for (size_t layer = 1; layer < layers.size(); ++layer) {
+    for (int level = layers[layer - 1].first + 1; level <= layers[layer].first; ++level) {
+      sizes[level] = layers[layer].second;
+    }
+  }
+  return sizes;
+}
+
 CountedShape counted_shape(const topology::DomainTree& tree, topology::RequestVector requests,
                            const SliceLayers& layers) {
-  CountedShape counted{std::move(requests),
-                       std::nullopt,
-                       tree.lowest(),
-                       1,
-                       std::vector<int32_t>(tree.level_count(), 0),
-                       false};
+  CountedShape counted{std::move(requests),       std::nullopt, tree.lowest(), 1,
+                       inner_sizes(tree, layers), false};
   if (layers.empty()) return counted;
   counted.slice_level = layers[0].first;
   counted.slice_size = layers[0].second;
-  for (size_t layer = 1; layer < layers.size(); ++layer) {
-    for (int level = layers[layer - 1].first + 1; level <= layers[layer].first; ++level) {
-      counted.inner_size[level] = layers[layer].second;
-    }
-  }
   return counted;
 }
 

@@ -76,6 +76,8 @@ struct GangItems {
 std::shared_ptr<const NodeFilter> filter_of(
     const topology::Cluster& cluster, const topology::DomainTree& tree, const GangShape& shape,
     std::optional<topology::DomainRange> confinement = std::nullopt);
+// By level: the size of the layer inside the coarsest that covers it; 0 where none does.
+std::vector<int32_t> inner_sizes(const topology::DomainTree& tree, const SliceLayers& layers);
 CountedShape counted_shape(const topology::DomainTree& tree, topology::RequestVector requests,
                            const SliceLayers& layers);
 

@@ -68,13 +68,11 @@ class Refuser {
   }
 
   [[nodiscard]] LevelPlan plan(int64_t pods) const {
-    LevelPlan plan;
-    plan.count = plan.slices = static_cast<int32_t>(std::min(pods, kMaxPods));
-    plan.required = group_.required >= 0;
-    plan.anywhere = !plan.required;
-    plan.level = plan.required ? group_.required : 0;
-    plan.slice_level = tree_.lowest();
-    plan.inner_size.assign(tree_.level_count(), 0);
+    const bool required = group_.required >= 0;
+    LevelPlan plan = plan_anywhere(tree_, required ? group_.required : 0,
+                                   static_cast<int32_t>(std::min(pods, kMaxPods)));
+    plan.required = required;
+    plan.anywhere = !required;
     return plan;
   }
 
@@ -152,10 +150,7 @@ class Refuser {
   std::shared_ptr<const Explanation> explain_alike() {
     const int64_t all = obstacle_.alike * obstacle_.wanted;
     if (obstacle_.alike < 2 || !group_.is_leaf || all > kMaxPods) return nullptr;
-    LevelPlan together = plan(all);
-    together.required = false;
-    together.anywhere = true;
-    together.level = 0;
+    LevelPlan together = plan_anywhere(tree_, 0, static_cast<int32_t>(all));
     together.slice_level = group_.required;
     together.slice_size = static_cast<int32_t>(obstacle_.wanted);
     together.slices = static_cast<int32_t>(obstacle_.alike);
@@ -214,11 +209,7 @@ class Refuser {
   void take(const DomainCounts& counts, int shape, const LevelPlan& plan) {
     const auto choice = choose(counts, plan);
     if (!choice) return;
-    CandidateList chosen;
-    for (const uint32_t domain : choice->domains) {
-      chosen.push_back({domain, counts.numbers(choice->level, domain)});
-    }
-    const auto shares = descend(counts, plan, choice->level, chosen, /*keep_shares=*/false);
+    const auto shares = descend(counts, plan, *choice);
     if (shares) charge(tree_index_, shape, *shares);
   }
 

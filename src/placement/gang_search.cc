@@ -231,8 +231,8 @@ void GangSearch::collect(const GangItem& item, const GangRegion& region, int lev
   std::vector<std::tuple<int64_t, int64_t, int32_t, uint32_t>> order;
   const DomainRange below = view.children(level, domain);
   look(below.size());
+  GangRegion inner = region;
   for (uint32_t child = below.begin; child < below.end; ++child) {
-    GangRegion inner = region;
     inner[item.tree] = view.leaves(level + 1, child);
     if (!contains(region[item.tree], inner[item.tree])) continue;
     if (!has_room(index, inner)) continue;

@@ -74,22 +74,16 @@ std::optional<std::vector<Share>> GangSearch::add_to_slice(const GangItem& item,
   const int level = item.layers[innermost ? layer : layer + 1].first;
   const int32_t size = innermost ? 1 : item.layers[layer + 1].second;
   const DomainCounts& fits = counts(item.shape, item.shape_tree);
-  LevelPlan plan;
-  plan.level = level;
-  plan.slice_level = view.lowest();
-  plan.inner_size.assign(view.level_count(), 0);
-  plan.anywhere = true;
   std::vector<Share> shares;
   const uint32_t last = view.ancestor(view.lowest(), range.end - 1, level);
   for (uint32_t part = view.ancestor(view.lowest(), range.begin, level); part <= last; ++part) {
     const int32_t room = fits.pods(level, part);
-    plan.count = plan.slices = std::min(room - room % size, pods);
-    if (plan.count == 0) continue;
-    const auto below = descend(fits, plan, level, {{part, fits.numbers(level, part)}},
-                               /*keep_shares=*/false);
+    const int32_t added = std::min(room - room % size, pods);
+    if (added == 0) continue;
+    const auto below = descend_from(fits, plan_anywhere(view, level, added), level, part);
     if (!below) return std::nullopt;
     shares.insert(shares.end(), below->begin(), below->end());
-    pods -= plan.count;
+    pods -= added;
     if (pods == 0) return shares;
   }
   return std::nullopt;

@@ -49,6 +49,16 @@ Result<void> plan_inner_layers(const topology::DomainTree& tree, LevelPlan& plan
 
 }  // namespace
 
+LevelPlan plan_anywhere(const topology::DomainTree& tree, int level, int32_t pods) {
+  LevelPlan plan;
+  plan.count = plan.slices = pods;
+  plan.level = level;
+  plan.slice_level = tree.lowest();
+  plan.anywhere = true;
+  plan.inner_size.assign(tree.level_count(), 0);
+  return plan;
+}
+
 Result<LevelPlan> plan_levels(const topology::DomainTree& tree,
                               const std::optional<api::TopologyRequest>& request, int32_t count,
                               const Options& options) {

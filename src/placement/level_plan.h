@@ -29,6 +29,9 @@ struct LevelPlan {
   [[nodiscard]] std::string_view unit() const { return slice_size == 1 ? "pod" : "slice"; }
 };
 
+// So many pods, from a level down wherever they fit best.
+LevelPlan plan_anywhere(const topology::DomainTree& tree, int level, int32_t pods);
+
 // `count` pods of a pod set; the error is the text that the user sees. `required: auto` must have
 // been replaced by a level before (placement/placer.cc).
 Result<LevelPlan> plan_levels(const topology::DomainTree& tree,

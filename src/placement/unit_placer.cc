@@ -129,12 +129,7 @@ std::expected<UnitPlacement, UnitFailure> UnitPlacer::place_at_level(TreeId tree
       }
       return std::unexpected(std::move(failure));
     }
-    CandidateList chosen;
-    chosen.reserve(choice->domains.size());
-    for (const uint32_t domain : choice->domains) {
-      chosen.push_back({domain, counts.numbers(choice->level, domain)});
-    }
-    shares = descend(counts, *plan, choice->level, chosen, /*keep_shares=*/false);
+    shares = descend(counts, *plan, *choice);
     // The counts said that it fits; running out of room on the way down would be our mistake.
     CHECK(shares.has_value());
   }

@@ -55,10 +55,13 @@ RequestVector Cluster::make_request(const api::ResourceAmounts& per_pod) {
 }
 
 StringId Cluster::label(NodeId node, StringId key) const {
-  const auto& labels = nodes_[node.value].labels;
+  return label(nodes_[node.value], key);
+}
+
+StringId Cluster::label(const NodeRecord& node, StringId key) {
   const auto found =
-      std::ranges::lower_bound(labels, key, {}, [](const auto& l) { return l.first; });
-  return found == labels.end() || found->first != key ? StringId() : found->second;
+      std::ranges::lower_bound(node.labels, key, {}, [](const auto& l) { return l.first; });
+  return found == node.labels.end() || found->first != key ? StringId() : found->second;
 }
 
 Result<void> Cluster::put_node(const api::Node& node) {

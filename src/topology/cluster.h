@@ -175,6 +175,7 @@ class Cluster {
     return node.present && node.ready && node.schedulable;
   }
   [[nodiscard]] bool in_flavor(const DomainTree& tree, const NodeRecord& node) const;
+  [[nodiscard]] static StringId label(const NodeRecord& node, StringId key);
   // The node's path of value ids in the tree; empty if it lacks a level or is not of the flavor.
   [[nodiscard]] std::vector<StringId> node_path(const DomainTree& tree,
                                                 const NodeRecord& node) const;

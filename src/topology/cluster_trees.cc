@@ -19,11 +19,9 @@ std::vector<StringId> Cluster::node_path(const DomainTree& tree, const NodeRecor
   std::vector<StringId> path;
   if (!in_flavor(tree, node)) return path;
   for (const std::string& key : tree.spec_.levels) {
-    const StringId id = strings_.find(key);
-    const auto found =
-        std::ranges::lower_bound(node.labels, id, {}, [](const auto& l) { return l.first; });
-    if (!id.valid() || found == node.labels.end() || found->first != id) return {};
-    path.push_back(found->second);
+    const StringId value = label(node, strings_.find(key));
+    if (!value.valid()) return {};
+    path.push_back(value);
   }
   return path;
 }
@@ -207,11 +205,9 @@ LeftOutNodes Cluster::left_out(TreeId id) const {
       continue;
     }
     size_t lacking = 0;
-    for (; lacking < tree.spec_.levels.size(); ++lacking) {
-      const StringId key = strings_.find(tree.spec_.levels[lacking]);
-      const auto found =
-          std::ranges::lower_bound(node.labels, key, {}, [](const auto& l) { return l.first; });
-      if (!key.valid() || found == node.labels.end() || found->first != key) break;
+    const auto& levels = tree.spec_.levels;
+    while (lacking < levels.size() && label(node, strings_.find(levels[lacking])).valid()) {
+      ++lacking;
     }
     if (lacking < tree.spec_.levels.size()) {
       ++result.lacking_level[lacking];
