@@ -2,8 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-
 namespace phalanx {
 namespace {
 
@@ -63,8 +61,8 @@ TEST(Yaml, DeepNestingIsRefused) {
   EXPECT_NE(as_json(deep).find("nested deeper than 64"), std::string::npos);
 }
 
-// Refused, but only after 50 million values: 24 s and 1.6 GB for a file of 700 bytes.
-TEST(Yaml, DISABLED_BombsAreRefusedAtOnce) {
+// 700 bytes that would be ten to the twelfth values.
+TEST(Yaml, AliasesOfAliasesAreRefused) {
   std::string bomb = "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n";
   for (int level = 1; level < 12; ++level) {
     const std::string before = "*a" + std::to_string(level - 1);
@@ -72,9 +70,7 @@ TEST(Yaml, DISABLED_BombsAreRefusedAtOnce) {
     for (int copy = 1; copy < 10; ++copy) bomb += "," + before;
     bomb += "]\n";
   }
-  const auto start = std::chrono::steady_clock::now();
-  EXPECT_NE(as_json(bomb).find("too many values"), std::string::npos);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_NE(as_json(bomb).find("aliases make too many values"), std::string::npos);
 }
 
 TEST(Yaml, WhatIsWrittenReadsBackTheSame) {

@@ -1,5 +1,5 @@
 // `phalanx place` as a user runs it: arguments in, output and exit code out.
-#include <gtest/gtest.h>
+#include <fmt/format.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -8,16 +8,10 @@
 #include "base/json.h"
 #include "base/yaml.h"
 #include "cli/command.h"
-#include "cli/program.h"
+#include "cli/testing.h"
 
 namespace phalanx::cli {
 namespace {
-
-struct Ran {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
 
 class PlaceTest : public testing::Test {
  protected:
@@ -30,16 +24,9 @@ class PlaceTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  static Ran run(const std::vector<std::string>& arguments) {
-    std::vector<const char*> argv{"phalanx", "place"};
-    for (const std::string& argument : arguments) argv.push_back(argument.c_str());
-    testing::internal::CaptureStdout();
-    testing::internal::CaptureStderr();
-    Ran result;
-    result.code = run_program(static_cast<int>(argv.size()), argv.data());
-    result.out = testing::internal::GetCapturedStdout();
-    result.err = testing::internal::GetCapturedStderr();
-    return result;
+  static Ran run(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), "place");
+    return run_phalanx(arguments);
   }
 
   [[nodiscard]] std::string example(const std::string& name) const {
@@ -216,6 +203,14 @@ TEST_F(PlaceTest, GangsArePlacedAfterJobsAndExplained) {
   const json::value answer = parse_json(ran.out).value();
   const json::value& gang = answer.at("gangs").at(0);
   EXPECT_TRUE(gang.at("placed").as_bool());
+  for (const json::value& pod_set : gang.at("podSets").as_array()) {
+    int64_t rank = 0;
+    for (const json::value& domain : pod_set.at("topologyAssignment").at("domains").as_array()) {
+      EXPECT_EQ(domain.at("firstRank").as_int64(), rank);
+      rank += domain.at("count").as_int64();
+    }
+    EXPECT_EQ(rank, pod_set.at("placed").as_int64());
+  }
   // The Job took the only rack that is free entirely: the gang finds other nodes.
   EXPECT_EQ(ran.out.find("\"gpu-1-2-1\""), ran.out.rfind("\"gpu-1-2-1\""));
 
@@ -326,6 +321,32 @@ TEST_F(PlaceTest, GrowthSaysWhereItWent) {
   EXPECT_NE(ran.out.find("whole gang: spread over several domains"), std::string::npos) << ran.out;
 }
 
+TEST_F(PlaceTest, OneJobMayAskToBeBalanced) {
+  std::string nodes;
+  for (const auto& [name, cpu] : {std::pair("n1", 6), std::pair("n2", 4)}) {
+    nodes += fmt::format(
+        "---\n{{apiVersion: v1, kind: Node, metadata: {{name: {0}, labels: {{block: b, rack: "
+        "r-{0}, "
+        "kubernetes.io/hostname: {0}}}}}, status: {{allocatable: {{cpu: {1}, pods: 10}}, "
+        "conditions: [{{type: Ready, status: \"True\"}}]}}}}\n",
+        name, cpu);
+  }
+  const auto answer = [&](const std::string& more) {
+    const std::string job = fmt::format(
+        "{{apiVersion: batch/v1, kind: Job, metadata: {{name: j}}, spec: {{parallelism: 8, "
+        "completions: 8, template: {{metadata: {{annotations: "
+        "{{kueue.x-k8s.io/podset-preferred-topology: rack{}}}}}, spec: {{containers: [{{name: c, "
+        "resources: {{requests: {{cpu: 1}}}}}}]}}}}}}}}",
+        more);
+    const Ran ran = run({"-f", file("nodes.yaml", nodes), file("job.yaml", job), "--levels",
+                         "block,rack,kubernetes.io/hostname", "--json"});
+    EXPECT_EQ(ran.code, kDone) << ran.err;
+    return placed(parse_json(ran.out).value(), 0);
+  };
+  EXPECT_EQ(answer(""), "n1 6, n2 2");
+  EXPECT_EQ(answer(", phalanx.dev/placement: balanced"), "n1 4, n2 4");
+}
+
 TEST_F(PlaceTest, WhatNoClusterCouldPlaceIsBadInput) {
   const std::string job = file("job.yaml", R"(
 apiVersion: batch/v1
@@ -342,20 +363,6 @@ spec:
   const Ran ran = run({"-f", file("all.yaml", kTwoRacks), job, "--topology", "hosts"});
   EXPECT_EQ(ran.code, kBadInput);
   EXPECT_NE(ran.err.find("5 pods do not divide into slices of 2"), std::string::npos) << ran.err;
-}
-
-TEST(ProgramTest, HelpNamesTheCommandsAndExplainsOne) {
-  const auto help = [](std::vector<const char*> argv) {
-    testing::internal::CaptureStdout();
-    const int code = run_program(static_cast<int>(argv.size()), argv.data());
-    EXPECT_EQ(code, kDone);
-    return testing::internal::GetCapturedStdout();
-  };
-  const std::string overview = help({"phalanx", "help"});
-  for (const char* command : {"place", "conformance", "bench"}) {
-    EXPECT_NE(overview.find(command), std::string::npos) << command;
-  }
-  EXPECT_NE(help({"phalanx", "help", "place"}).find("--explain"), std::string::npos);
 }
 
 }  // namespace

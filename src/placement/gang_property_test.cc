@@ -56,29 +56,9 @@ class TinyGang {
   }
 
   void check() {
-    topology::Cluster cluster;
-    for (const TinyNode& node : nodes_) {
-      api::Node object{
-          node.name, node.labels, {{"gpu", node.gpu}, {"cpu", node.cpu * 1000}, {"pods", 10}},
-          {},        false,       true};
-      ASSERT_TRUE(cluster.put_node(object));
-    }
-    // Running pods hold their capacity through the cluster's account.
-    for (const Leaf& leaf : leaves_) {
-      for (const auto& [host, count] : leaf.pods->running) {
-        for (int pod = 0; pod < count; ++pod) {
-          cluster.put_pod(leaf.path + host + std::to_string(pod), host, leaf.pods->requests);
-        }
-      }
-    }
-    std::vector<std::pair<std::string, TreeId>> topologies;
-    topologies.emplace_back("default",
-                            cluster.add_tree({"default", {"block", "rack", kHost}, {}, {}}));
-    if (two_topologies_) {
-      topologies.emplace_back("zones", cluster.add_tree({"zones", {"zone", kHost}, {}, {}}));
-    }
-    const auto result = place_gang(cluster, topologies, gang_, {});
+    const auto result = place(nodes_);
     ASSERT_TRUE(result) << result.error().message;
+    check_order(*result);
 
     const bool exists = brute_force();
     ASSERT_EQ(result->placed, exists) << describe() << result->failure;
@@ -102,6 +82,47 @@ class TinyGang {
   }
 
  private:
+  Result<GangResult> place(const std::vector<TinyNode>& nodes) const {
+    topology::Cluster cluster;
+    for (const TinyNode& node : nodes) {
+      api::Node object{
+          node.name, node.labels, {{"gpu", node.gpu}, {"cpu", node.cpu * 1000}, {"pods", 10}},
+          {},        false,       true};
+      RETURN_IF_ERROR(cluster.put_node(object));
+    }
+    // Running pods hold their capacity through the cluster's account.
+    for (const Leaf& leaf : leaves_) {
+      for (const auto& [host, count] : leaf.pods->running) {
+        for (int pod = 0; pod < count; ++pod) {
+          cluster.put_pod(leaf.path + host + std::to_string(pod), host, leaf.pods->requests);
+        }
+      }
+    }
+    std::vector<std::pair<std::string, TreeId>> topologies;
+    topologies.emplace_back("default",
+                            cluster.add_tree({"default", {"block", "rack", kHost}, {}, {}}));
+    if (two_topologies_) {
+      topologies.emplace_back("zones", cluster.add_tree({"zones", {"zone", kHost}, {}, {}}));
+    }
+    return place_gang(cluster, topologies, gang_, {});
+  }
+
+  // The order in which nodes become known carries no meaning.
+  void check_order(const GangResult& result) const {
+    std::vector<TinyNode> shuffled = nodes_;
+    std::mt19937_64 order(nodes_.size() * 7 + leaves_.size());
+    std::ranges::shuffle(shuffled, order);
+    const auto again = place(shuffled);
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->placed, result.placed) << describe();
+    EXPECT_EQ(again->failure, result.failure) << describe();
+    EXPECT_EQ(again->steps, result.steps) << describe();
+    ASSERT_EQ(again->leaves.size(), result.leaves.size());
+    for (size_t leaf = 0; leaf < result.leaves.size(); ++leaf) {
+      EXPECT_EQ(again->leaves[leaf].assignment, result.leaves[leaf].assignment) << describe();
+    }
+  }
+
   size_t pick(size_t bound) { return random_() % bound; }
 
   GangGroup group(const std::string& name, int depth) {

@@ -1,0 +1,49 @@
+// What holds for the program as a whole, and for the commands that need no file of their own.
+#include <set>
+
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/testing.h"
+
+namespace phalanx::cli {
+namespace {
+
+TEST(ProgramTest, HelpNamesTheCommandsAndExplainsOne) {
+  const Ran overview = run_phalanx({"help"});
+  EXPECT_EQ(overview.code, kDone);
+  for (const char* command : {"place", "conformance", "bench"}) {
+    EXPECT_NE(overview.out.find(command), std::string::npos) << command;
+  }
+  EXPECT_NE(run_phalanx({"help", "place"}).out.find("--explain"), std::string::npos);
+  const Ran unknown = run_phalanx({"help", "plaice"});
+  EXPECT_EQ(unknown.code, kBadInput);
+  EXPECT_NE(unknown.err.find("there is no command \"plaice\""), std::string::npos);
+}
+
+TEST(ProgramTest, VersionAndMisuse) {
+  EXPECT_TRUE(run_phalanx({"--version"}).out.starts_with("phalanx "));
+  EXPECT_EQ(run_phalanx({}).code, kBadInput);
+  EXPECT_EQ(run_phalanx({"place", "--nonsense"}).code, kBadInput);
+}
+
+TEST(ProgramTest, BenchPlacementPrintsOneArrayOfMeasurements) {
+  const Ran ran =
+      run_phalanx({"bench", "placement", "--nodes", "1000", "--shape", "required-rack-16x8gpu",
+                   "--shape", "preferred-block-512x1gpu", "--json"});
+  ASSERT_EQ(ran.code, kDone) << ran.err;
+  const json::value measured = parse_json(ran.out).value();
+  ASSERT_EQ(measured.as_array().size(), 2);
+  std::set<std::string> fields;
+  for (const auto& field : measured.at(0).as_object()) fields.insert(std::string(field.key()));
+  EXPECT_EQ(fields, (std::set<std::string>{"shape", "nodes", "scratch_ns", "warm_ns", "update_ns",
+                                           "limit_ns", "rss_bytes", "result_sha256"}));
+  EXPECT_EQ(measured.at(0).at("nodes").as_int64(), 1000);
+  EXPECT_TRUE(measured.at(0).at("result_sha256").as_string().starts_with("8451b17b5f76"));
+
+  const Ran unknown = run_phalanx({"bench", "placement", "--nodes", "1000", "--shape", "round"});
+  EXPECT_EQ(unknown.code, kBadInput);
+  EXPECT_NE(unknown.err.find("no shape \"round\"; there are"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace phalanx::cli
