@@ -16,15 +16,17 @@ void read_job_name(const JsonReader& metadata, Job& job) {
   if (job.name.empty()) metadata.report("name", "is required (or generateName); name the Job");
 }
 
-bool is_finished(const JsonReader& status) {
-  bool finished = false;
-  status.each("conditions", [&](const json::value& value, const std::string& path) {
-    const JsonReader condition(&value, path, status.status());
-    const std::string type = condition.string("type");
-    const bool holds = condition.string("status") == "True";
-    finished |= holds && (type == "Complete" || type == "Failed");
-  });
-  return finished;
+void read_job_status(const JsonReader& status, Job& job) {
+  job.conditions = read_conditions(status);
+  job.finished = holds(job.conditions, "Complete") || holds(job.conditions, "Failed");
+  job.start_time = read_time(status, "startTime");
+  job.active = static_cast<int32_t>(status.integer("active", 0, 0, kMaxPods));
+  job.succeeded = static_cast<int32_t>(status.integer("succeeded", 0, 0, kMaxPods));
+}
+
+// What only an API server can have put there; a manifest without it reads as nothing.
+ObjectMeta read_meta_if_named(const JsonReader& object) {
+  return object.object("metadata").has("name") ? read_object_meta(object) : ObjectMeta();
 }
 
 }  // namespace
@@ -34,6 +36,7 @@ Job read_job(const JsonReader& object) {
   const JsonReader metadata = object.object("metadata");
   read_job_name(metadata, job);
   job.labels = metadata.string_map("labels");
+  job.meta = read_meta_if_named(object);
   const JsonReader spec = object.object("spec");
   job.parallelism = static_cast<int32_t>(spec.integer("parallelism", 1, 0, kMaxPods));
   if (const auto completions = spec.optional_integer("completions", 0, kMaxPods)) {
@@ -44,7 +47,10 @@ Job read_job(const JsonReader& object) {
   job.pod_template = read_pod_template(pod_template);
   job.topology = topology_request_from_annotations(
       job.pod_template.annotations, pod_template.path() + ".metadata.annotations", object.status());
-  job.finished = is_finished(object.object("status"));
+  job.indexed = spec.string("completionMode") == "Indexed";
+  job.suspended = spec.boolean("suspend", false);
+  job.managed_by = spec.string("managedBy");
+  read_job_status(object.object("status"), job);
   return job;
 }
 

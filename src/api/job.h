@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "api/condition.h"
+#include "api/object_meta.h"
 #include "api/pod_template.h"
 #include "api/topology_request.h"
 
@@ -20,9 +22,23 @@ struct Job {
   int32_t parallelism = 1;
   std::optional<int32_t> completions;
   bool finished = false;  // condition Complete or Failed
+  bool indexed = false;   // completionMode Indexed: its pods are ranked
+  bool suspended = false;
+  std::string managed_by;          // empty: Kubernetes' own controller
+  std::optional<Time> start_time;  // of status
+  int32_t active = 0;              // pods, by status
+  int32_t succeeded = 0;
+  Conditions conditions;
+  ObjectMeta meta;  // empty where only the name is known
   PodTemplate pod_template;
   std::optional<TopologyRequest> topology;  // what the template's annotations ask for
 
+  // Of its pods, those that are done for good and will not be replaced.
+  [[nodiscard]] int32_t reclaimable() const {
+    if (parallelism == 1 || succeeded == 0) return 0;
+    const int32_t remaining = completions.value_or(parallelism) - succeeded;
+    return remaining >= parallelism ? 0 : pod_count() - (remaining > 0 ? remaining : 0);
+  }
   // Pods that run at the same time: no more than there are completions to reach.
   [[nodiscard]] int32_t pod_count() const {
     return completions && *completions < parallelism ? *completions : parallelism;

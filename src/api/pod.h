@@ -5,15 +5,36 @@
 #include <string>
 #include <vector>
 
+#include "api/limit_range.h"
 #include "api/node_affinity.h"
 #include "api/resources.h"
 #include "api/taint.h"
 
 namespace phalanx::api {
 
+// What the containers of a pod say they need, before anything is added up.
+struct ContainerResources {
+  enum class Role : uint8_t { kMain, kInit, kSidecar };
+  Role role = Role::kMain;
+  ResourceAmounts requests;
+  ResourceAmounts limits;
+};
+
+struct PodResources {
+  std::vector<ContainerResources> containers;  // init containers and sidecars in their order
+  ResourceAmounts of_pod;                      // pod-level requests, or else limits
+  ResourceAmounts overhead;
+
+  // Follows the kubelet: containers and sidecars add up, an init container counts together with the
+  // sidecars started before it, pod-level resources replace the sum of the containers, a limit
+  // without a request is the request, overhead comes on top. Containers that say nothing about a
+  // resource get the namespace's default.
+  [[nodiscard]] ResourceAmounts effective(const ContainerDefaults& defaults = {}) const;
+};
+
 // Where a pod may run and what it takes there.
 struct PodSpec {
-  ResourceAmounts requests;  // effective: see read_pod_spec
+  ResourceAmounts requests;  // effective, without defaults of a namespace
   std::map<std::string, std::string> node_selector;
   std::vector<Toleration> tolerations;
   NodeAffinity affinity;
@@ -34,9 +55,7 @@ struct Pod {
   }
 };
 
-// Effective requests follow the kubelet: containers and sidecars add up, an init container counts
-// together with the sidecars started before it, pod-level resources replace the sum of the
-// containers, a limit without a request is the request, overhead comes on top.
+PodResources read_pod_resources(const JsonReader& spec);
 PodSpec read_pod_spec(const JsonReader& spec);
 Pod read_pod(const JsonReader& object);
 

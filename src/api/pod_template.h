@@ -12,6 +12,13 @@ struct PodTemplate {
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   PodSpec spec;
+  PodResources resources;
+  std::string priority_class;
+  json::array tolerations;       // as written
+  json::array scheduling_gates;  // as written
+  // Of what the pods run and need: equal templates have equal fingerprints, whatever was injected
+  // into their metadata, selectors, tolerations and gates.
+  uint64_t fingerprint = 0;
 };
 
 // Reads a template object. A template without containers is reported: no API server accepts one,

@@ -66,6 +66,26 @@ TopologyRequest read_topology_request(const JsonReader& reader) {
   return request;
 }
 
+json::object topology_request_json(const TopologyRequest& request) {
+  json::object object;
+  if (request.required) object["required"] = *request.required;
+  if (request.preferred) object["preferred"] = *request.preferred;
+  if (request.unconstrained) object["unconstrained"] = true;
+  if (request.group_name) object["podSetGroupName"] = *request.group_name;
+  if (request.slice_required_topology) {
+    object["podSetSliceRequiredTopology"] = *request.slice_required_topology;
+  }
+  if (request.slice_size) object["podSetSliceSize"] = *request.slice_size;
+  if (!request.slice_constraints.empty()) {
+    json::array layers;
+    for (const SliceConstraint& layer : request.slice_constraints) {
+      layers.push_back(json::object{{"topology", layer.topology}, {"size", layer.size}});
+    }
+    object["podsetSliceRequiredTopologyConstraints"] = std::move(layers);
+  }
+  return object;
+}
+
 namespace {
 
 // The annotations of one pod template, on their way to a request.
@@ -155,10 +175,10 @@ class AnnotationReader {
   }
 
   void read_placement() {
-    constexpr std::string_view kKey = "phalanx.dev/placement";
+    constexpr std::string_view kKey = kPlacementAnnotation;
     const auto text = value(kKey);
     if (!text) return;
-    if (*text != "balanced") report(kKey, fmt::format("\"{}\" is not balanced", *text));
+    if (*text != kBalancedPlacement) report(kKey, fmt::format("\"{}\" is not balanced", *text));
     request_.balanced = true;
   }
 

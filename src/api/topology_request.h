@@ -15,6 +15,10 @@ namespace phalanx::api {
 // The value of required or preferred that stands for "the narrowest level that fits".
 inline constexpr std::string_view kAutoLevel = "auto";
 
+// Our own wish, on a pod template: the pods of a preferred request spread evenly.
+inline constexpr std::string_view kPlacementAnnotation = "phalanx.dev/placement";
+inline constexpr std::string_view kBalancedPlacement = "balanced";
+
 struct SliceConstraint {
   std::string topology;  // level key
   int32_t size = 0;
@@ -34,10 +38,14 @@ struct TopologyRequest {
 
   // The multi-layer list, or the single pair as a list of one (size 0 if it is missing).
   [[nodiscard]] std::vector<SliceConstraint> constraints() const;
+  auto operator<=>(const TopologyRequest&) const = default;
 };
 
 // Reads a PodSetTopologyRequest object, strictly.
 TopologyRequest read_topology_request(const JsonReader& reader);
+
+// As a PodSetTopologyRequest object.
+json::object topology_request_json(const TopologyRequest& request);
 
 // Reads the annotations of a pod template; nullopt if none of them asks for anything.
 // Contradictions and malformed values are reported with the annotation's key.

@@ -16,7 +16,17 @@ WorkloadPodSet read_pod_set(const JsonReader& reader) {
   if (!reader.has("template")) reader.report("template", "is required");
   pod_set.pod_template = read_pod_template(reader.object("template"));
   if (reader.has("topologyRequest")) {
-    pod_set.topology = read_topology_request(reader.object("topologyRequest"));
+    const JsonReader request = reader.object("topologyRequest");
+    pod_set.topology = read_topology_request(request);
+    pod_set.index_label = request.string("podIndexLabel");
+    // The request alone says only how the pods are ranked: that asks for nothing.
+    if (*pod_set.topology == TopologyRequest()) pod_set.topology.reset();
+  }
+  // Our own wish has no field in the request; it stands on the template.
+  const auto& annotations = pod_set.pod_template.annotations;
+  const auto placement = annotations.find(std::string(kPlacementAnnotation));
+  if (pod_set.topology && placement != annotations.end()) {
+    pod_set.topology->balanced = placement->second == kBalancedPlacement;
   }
   return pod_set;
 }
@@ -30,15 +40,52 @@ void read_owners(const JsonReader& metadata, Workload& workload) {
   });
 }
 
-void read_conditions(const JsonReader& status, Workload& workload) {
-  status.each("conditions", [&](const json::value& value, const std::string& path) {
-    const JsonReader condition(&value, path, status.status());
-    const std::string type = condition.string("type");
-    const bool holds = condition.string("status") == "True";
-    if (type == "QuotaReserved") workload.quota_reserved = holds;
-    if (type == "Admitted") workload.admitted = holds;
-    if (type == "Finished") workload.finished = holds;
+std::optional<bool> whether(const Conditions& conditions, std::string_view type) {
+  const Condition* condition = find_condition(conditions, type);
+  if (condition == nullptr) return std::nullopt;
+  return condition->holds;
+}
+
+void read_status(const JsonReader& status, Workload& workload) {
+  workload.conditions = read_conditions(status);
+  workload.quota_reserved = whether(workload.conditions, "QuotaReserved");
+  workload.admitted = whether(workload.conditions, "Admitted");
+  workload.finished = holds(workload.conditions, "Finished");
+  status.each("reclaimablePods", [&](const json::value& value, const std::string& path) {
+    const JsonReader entry(&value, path, status.status());
+    workload.reclaimable[entry.string("name", kDefaultPodSet)] =
+        static_cast<int32_t>(entry.integer("count", 0, 0, kMaxPods));
   });
+}
+
+void read_spec(const JsonReader& spec, Workload& workload) {
+  workload.queue_name = spec.string("queueName");
+  workload.active = spec.boolean("active", true);
+  workload.priority = static_cast<int32_t>(spec.integer(
+      "priority", 0, std::numeric_limits<int32_t>::min(), std::numeric_limits<int32_t>::max()));
+  if (spec.has("priorityClassRef")) {
+    const JsonReader reference = spec.object("priorityClassRef");
+    workload.priority_class = {reference.string("group"), reference.string("kind"),
+                               reference.string("name")};
+  }
+  spec.each("podSets", [&](const json::value& value, const std::string& path) {
+    workload.pod_sets.push_back(read_pod_set(JsonReader(&value, path, spec.status())));
+  });
+}
+
+PodSetAssignment read_assignment(const JsonReader& reader) {
+  PodSetAssignment assignment;
+  assignment.pod_set = reader.string("name", kDefaultPodSet);
+  assignment.flavors = reader.string_map("flavors");
+  assignment.usage = read_resources(reader, "resourceUsage");
+  if (const auto count = reader.optional_integer("count", 0, kMaxPods)) {
+    assignment.count = static_cast<int32_t>(*count);
+  }
+  assignment.path = reader.path_of("topologyAssignment");
+  if (const json::value* raw = reader.find("topologyAssignment")) {
+    assignment.topology_assignment = *raw;
+  }
+  return assignment;
 }
 
 }  // namespace
@@ -51,26 +98,19 @@ const WorkloadPodSet* Workload::find_pod_set(std::string_view pod_set) const {
 Workload read_workload(const JsonReader& object) {
   Workload workload;
   const JsonReader metadata = object.object("metadata");
-  workload.name = metadata.required_string("name");
+  workload.meta = read_object_meta(object);
+  workload.name = workload.meta.name;
   workload.namespace_ = metadata.string("namespace", "default");
   read_owners(metadata, workload);
-  object.object("spec").each("podSets", [&](const json::value& value, const std::string& path) {
-    workload.pod_sets.push_back(read_pod_set(JsonReader(&value, path, object.status())));
-  });
+  read_spec(object.object("spec"), workload);
   const JsonReader status = object.object("status");
-  read_conditions(status, workload);
+  read_status(status, workload);
   if (!status.has("admission")) return workload;
   const JsonReader admission = status.object("admission");
+  workload.cluster_queue = admission.string("clusterQueue");
   workload.admission.emplace();
   admission.each("podSetAssignments", [&](const json::value& value, const std::string& path) {
-    const JsonReader assignment(&value, path, object.status());
-    PodSetAssignment read;
-    read.pod_set = assignment.string("name", kDefaultPodSet);
-    read.path = assignment.path_of("topologyAssignment");
-    if (const json::value* raw = assignment.find("topologyAssignment")) {
-      read.topology_assignment = *raw;
-    }
-    workload.admission->push_back(std::move(read));
+    workload.admission->push_back(read_assignment(JsonReader(&value, path, object.status())));
   });
   return workload;
 }

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "api/condition.h"
+#include "api/object_meta.h"
 #include "api/pod_template.h"
 #include "api/topology_request.h"
 
@@ -19,24 +21,44 @@ struct WorkloadPodSet {
   int32_t count = 1;
   PodTemplate pod_template;
   std::optional<TopologyRequest> topology;
+  std::string index_label;  // label of the pods that holds their rank; empty: not said
 };
 
 struct PodSetAssignment {
   std::string pod_set;
+  std::map<std::string, std::string> flavors;  // by resource
+  ResourceAmounts usage;                       // of all its pods
+  std::optional<int32_t> count;
   std::optional<json::value> topology_assignment;  // either wire form
   std::string path;                                // of topology_assignment, for errors
+};
+
+struct PriorityClassRef {
+  std::string group;
+  std::string kind;
+  std::string name;
+
+  bool operator==(const PriorityClassRef&) const = default;
 };
 
 struct Workload {
   std::string name;
   std::string namespace_;
+  ObjectMeta meta;
+  std::string queue_name;
+  bool active = true;
+  int32_t priority = 0;
+  std::optional<PriorityClassRef> priority_class;
   std::vector<std::string> owner_jobs;  // names of batch/v1 Jobs among the ownerReferences
   std::vector<WorkloadPodSet> pod_sets;
+  std::string cluster_queue;  // of the admission
   // status.admission; nullopt if there is none.
   std::optional<std::vector<PodSetAssignment>> admission;
   std::optional<bool> quota_reserved;  // conditions; nullopt if absent
   std::optional<bool> admitted;
   bool finished = false;
+  Conditions conditions;
+  std::map<std::string, int32_t> reclaimable;  // pods that are done for good, by pod set
 
   // Whether it holds what its admission says: from the reservation of quota until it is finished.
   // An admission without either condition counts, so that a shortened object still does.

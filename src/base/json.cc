@@ -9,6 +9,24 @@
 namespace phalanx {
 namespace {
 
+constexpr uint64_t kFnvOffset = 0xcbf29ce484222325;
+
+uint64_t hash_bytes(std::string_view bytes, uint64_t seed) {
+  uint64_t hash = seed;
+  for (const char byte : bytes) {
+    hash ^= static_cast<unsigned char>(byte);
+    hash *= 0x100000001b3;
+  }
+  return hash;
+}
+
+uint64_t mix(uint64_t hash) {
+  hash = (hash ^ (hash >> 30)) * 0xBF58476D1CE4E5B9;
+  hash = (hash ^ (hash >> 27)) * 0x94D049BB133111EB;
+  return hash ^ (hash >> 31);
+}
+
+
 // Nesting deeper than this is refused rather than followed: no Kubernetes object comes near it.
 constexpr size_t kMaxDepth = 64;
 
@@ -44,6 +62,29 @@ void write_pretty(const json::value& value, const std::string& indent, std::stri
 }
 
 }  // namespace
+
+uint64_t json_fingerprint(const json::value& value) {
+  switch (value.kind()) {
+    case json::kind::object: {
+      uint64_t sum = 1;  // a sum, so that the order of keys does not matter
+      for (const auto& [key, member] : value.get_object()) {
+        if (!member.is_null()) sum += mix(hash_bytes(key, json_fingerprint(member)));
+      }
+      return mix(sum);
+    }
+    case json::kind::array: {
+      uint64_t hash = 2;
+      for (const json::value& element : value.get_array()) {
+        hash = mix(hash * 3 + json_fingerprint(element));
+      }
+      return hash;
+    }
+    case json::kind::string:
+      return hash_bytes(value.get_string(), kFnvOffset);
+    default:
+      return hash_bytes(json::serialize(value), kFnvOffset + 1);
+  }
+}
 
 Result<json::value> parse_json(std::string_view text) {
   ASSIGN_OR_RETURN(auto documents, parse_json_sequence(text));

@@ -143,6 +143,7 @@ void Cluster::attach(DomainTree& tree, NodeId node, int sign) {
       leaf = NodeId::kNone;
       return;
     }
+    ++tree.gains_;
     if (leaf == NodeId::kNone || !path_is(tree, leaf, path)) {
       tree.stale_ = true;
       return;
@@ -196,6 +197,7 @@ void Cluster::add_other(NodeId node, const RequestVector& requests, int sign) {
                       -sign * request.amount);
     }
     tree->log_change(*leaf);
+    if (sign < 0) ++tree->gains_;
   }
 }
 
@@ -210,6 +212,7 @@ void Cluster::add_used_host(HostId host, ResourceId resource, int64_t amount) {
     DomainTree::add(tree->free_, resource, *leaf, tree->leaf_count(), -amount);
     DomainTree::add(tree->used_, resource, *leaf, tree->leaf_count(), amount);
     tree->log_change(*leaf);
+    if (amount < 0) ++tree->gains_;
   }
 }
 
@@ -218,6 +221,7 @@ void Cluster::add_used_leaf(TreeId id, uint32_t leaf, ResourceId resource, int64
   DomainTree::add(tree.free_, resource, leaf, tree.leaf_count(), -amount);
   DomainTree::add(tree.used_, resource, leaf, tree.leaf_count(), amount);
   tree.log_change(leaf);
+  if (amount < 0) ++tree.gains_;
 }
 
 void Cluster::take(TreeId id, uint32_t leaf, ResourceId resource, int64_t amount) {

@@ -91,6 +91,9 @@ class Cluster {
   void remove_usage(const std::string& workload);
 
   TreeId add_tree(TreeSpec spec);
+  // Its id may come back for another tree. Usage that is booked by its domains stays with the
+  // workload, but counts nowhere.
+  void remove_tree(TreeId id);
   // The tree, rebuilt first if nodes came that it has no place for.
   const DomainTree& tree(TreeId id);
   [[nodiscard]] LeftOutNodes left_out(TreeId id) const;

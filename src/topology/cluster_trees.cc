@@ -40,11 +40,26 @@ TreeId Cluster::add_tree(TreeSpec spec) {
   auto tree = std::make_unique<DomainTree>();
   tree->by_host_ = spec.levels.back() == api::kHostnameLabel;
   tree->spec_ = std::move(spec);
-  trees_.push_back(std::move(tree));
-  return TreeId(trees_.size() - 1);
+  const auto empty = std::ranges::find_if(trees_, [](const auto& t) { return t->removed_; });
+  if (empty == trees_.end()) {
+    trees_.push_back(std::move(tree));
+    return TreeId(trees_.size() - 1);
+  }
+  tree->structure_ = (*empty)->structure_;  // so that nothing cached of the old one seems to hold
+  *empty = std::move(tree);
+  return TreeId(static_cast<size_t>(empty - trees_.begin()));
+}
+
+void Cluster::remove_tree(TreeId id) {
+  CHECK(open_attempts_ == 0);
+  auto gravestone = std::make_unique<DomainTree>();
+  gravestone->structure_ = trees_[id.value]->structure_ + 1;
+  gravestone->removed_ = true;
+  trees_[id.value] = std::move(gravestone);
 }
 
 const DomainTree& Cluster::tree(TreeId id) {
+  CHECK(!trees_[id.value]->removed_);
   if (trees_[id.value]->stale_) rebuild(id);
   return *trees_[id.value];
 }

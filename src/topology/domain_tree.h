@@ -102,6 +102,10 @@ class DomainTree {
   [[nodiscard]] uint64_t structure() const { return structure_; }
   [[nodiscard]] uint64_t position() const { return log_base_ + log_.size(); }
   [[nodiscard]] std::optional<std::span<const uint32_t>> changes_since(uint64_t position) const;
+  // Grows whenever more may fit than before: a node came, or something on it went. Attempts do not
+  // count. What did not fit needs another look only if this has grown (or labels and taints changed:
+  // Cluster::label_version).
+  [[nodiscard]] uint64_t gains() const { return gains_; }
 
  private:
   friend class Cluster;
@@ -124,7 +128,8 @@ class DomainTree {
 
   TreeSpec spec_;
   bool by_host_ = false;
-  bool stale_ = true;  // to be rebuilt before its next use
+  bool stale_ = true;     // to be rebuilt before its next use
+  bool removed_ = false;  // its place may be taken by another
   std::vector<Level> levels_;
   std::vector<NodeId> node_of_leaf_;    // host topologies only
   std::vector<uint32_t> leaf_of_node_;  // by NodeId; StrongId::kNone where not part of the tree
@@ -133,6 +138,7 @@ class DomainTree {
   Columns free_;
   Columns used_;
   uint64_t structure_ = 0;
+  uint64_t gains_ = 0;
   uint64_t log_base_ = 0;
   std::vector<uint32_t> log_;
 };

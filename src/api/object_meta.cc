@@ -1,0 +1,76 @@
+#include "api/object_meta.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace phalanx::api {
+namespace {
+
+const std::string* find(const std::map<std::string, std::string>& map, std::string_view key) {
+  const auto found = map.find(std::string(key));
+  return found == map.end() ? nullptr : &found->second;
+}
+
+uint64_t read_resource_version(const JsonReader& metadata) {
+  const std::string text = metadata.string("resourceVersion");
+  uint64_t version = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, version);
+  if (!text.empty() && (code != std::errc() || stop != end)) {
+    metadata.report("resourceVersion", "\"" + text + "\" is no number");
+  }
+  return version;
+}
+
+}  // namespace
+
+const std::string* ObjectMeta::label(std::string_view key) const { return find(labels, key); }
+
+const std::string* ObjectMeta::annotation(std::string_view key) const {
+  return find(annotations, key);
+}
+
+bool ObjectMeta::has_finalizer(std::string_view finalizer) const {
+  return std::ranges::find(finalizers, finalizer) != finalizers.end();
+}
+
+const OwnerReference* ObjectMeta::controller() const {
+  const auto found = std::ranges::find_if(owners, &OwnerReference::controller);
+  return found == owners.end() ? nullptr : &*found;
+}
+
+std::string ObjectMeta::full_name() const {
+  return namespace_.empty() ? name : namespace_ + "/" + name;
+}
+
+std::optional<Time> read_time(const JsonReader& reader, std::string_view field) {
+  const auto text = reader.optional_string(field);
+  if (!text) return std::nullopt;
+  const auto time = parse_time(*text);
+  if (time) return *time;
+  reader.report(field, time.error().message);
+  return std::nullopt;
+}
+
+ObjectMeta read_object_meta(const JsonReader& object) {
+  const JsonReader metadata = object.object("metadata");
+  ObjectMeta meta;
+  meta.name = metadata.required_string("name");
+  meta.namespace_ = metadata.string("namespace");
+  meta.uid = metadata.string("uid");
+  meta.resource_version = read_resource_version(metadata);
+  meta.generation = metadata.integer("generation", 0, 0, INT64_MAX);
+  meta.created = read_time(metadata, "creationTimestamp").value_or(Time{});
+  meta.deleted = read_time(metadata, "deletionTimestamp");
+  meta.labels = metadata.string_map("labels");
+  meta.annotations = metadata.string_map("annotations");
+  meta.finalizers = metadata.strings("finalizers");
+  metadata.each("ownerReferences", [&](const json::value& value, const std::string& path) {
+    const JsonReader owner(&value, path, object.status());
+    meta.owners.push_back({owner.string("apiVersion"), owner.string("kind"), owner.string("name"),
+                           owner.string("uid"), owner.boolean("controller", false)});
+  });
+  return meta;
+}
+
+}  // namespace phalanx::api
