@@ -31,7 +31,9 @@ ObjectMeta read_meta_if_named(const JsonReader& object) {
 
 }  // namespace
 
-Job read_job(const JsonReader& object) {
+Job read_job(const JsonReader& object) { return read_job(object, object.status()); }
+
+Job read_job(const JsonReader& object, DecodeStatus& of_annotations) {
   Job job;
   const JsonReader metadata = object.object("metadata");
   read_job_name(metadata, job);
@@ -46,7 +48,7 @@ Job read_job(const JsonReader& object) {
   const JsonReader pod_template = spec.object("template");
   job.pod_template = read_pod_template(pod_template);
   job.topology = topology_request_from_annotations(
-      job.pod_template.annotations, pod_template.path() + ".metadata.annotations", object.status());
+      job.pod_template.annotations, pod_template.path() + ".metadata.annotations", of_annotations);
   job.indexed = spec.string("completionMode") == "Indexed";
   job.suspended = spec.boolean("suspend", false);
   job.managed_by = spec.string("managedBy");

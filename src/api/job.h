@@ -46,5 +46,7 @@ struct Job {
 };
 
 Job read_job(const JsonReader& object);
+// The same, with the problems of its topology annotations kept apart from those of the rest.
+Job read_job(const JsonReader& object, DecodeStatus& of_annotations);
 
 }  // namespace phalanx::api

@@ -1,0 +1,81 @@
+#include "core/adapter.h"
+
+#include <algorithm>
+
+namespace phalanx::core {
+namespace {
+
+json::object to_json(const std::map<std::string, std::string>& map) {
+  json::object object;
+  for (const auto& [key, value] : map) object[key] = value;
+  return object;
+}
+
+json::array joined(const json::array& first, const json::array& second) {
+  json::array list = first;
+  for (const json::value& element : second) {
+    if (std::ranges::find(list, element) == list.end()) list.push_back(element);
+  }
+  return list;
+}
+
+// The merge patch that turns one map into another; empty if they are equal.
+json::object difference(const std::map<std::string, std::string>& current,
+                        const std::map<std::string, std::string>& wanted) {
+  json::object patch;
+  for (const auto& [key, value] : current) {
+    if (!wanted.contains(key)) patch[key] = nullptr;
+  }
+  for (const auto& [key, value] : wanted) {
+    const auto found = current.find(key);
+    if (found == current.end() || found->second != value) patch[key] = value;
+  }
+  return patch;
+}
+
+void put_unless_empty(json::object& object, std::string_view name, json::object value) {
+  if (!value.empty()) object[name] = std::move(value);
+}
+
+void put_if_different(json::object& object, std::string_view name, const json::array& current,
+                      const json::array& wanted) {
+  if (current == wanted) return;
+  object[name] = wanted.empty() ? json::value(nullptr) : json::value(wanted);
+}
+
+}  // namespace
+
+json::object inject(const api::PodTemplate& pod_template, const Injection& injection) {
+  json::object metadata;
+  put_unless_empty(metadata, "labels", to_json(injection.labels));
+  put_unless_empty(metadata, "annotations", to_json(injection.annotations));
+  json::object spec;
+  put_unless_empty(spec, "nodeSelector", to_json(injection.node_selector));
+  put_if_different(spec, "tolerations", pod_template.tolerations,
+                   joined(pod_template.tolerations, injection.tolerations));
+  put_if_different(spec, "schedulingGates", pod_template.scheduling_gates,
+                   joined(pod_template.scheduling_gates, injection.scheduling_gates));
+  json::object patch;
+  put_unless_empty(patch, "metadata", std::move(metadata));
+  put_unless_empty(patch, "spec", std::move(spec));
+  return patch;
+}
+
+std::optional<json::object> restore(const api::PodTemplate& current,
+                                    const api::PodTemplate& original) {
+  json::object metadata;
+  put_unless_empty(metadata, "labels", difference(current.labels, original.labels));
+  put_unless_empty(metadata, "annotations", difference(current.annotations, original.annotations));
+  json::object spec;
+  put_unless_empty(spec, "nodeSelector",
+                   difference(current.spec.node_selector, original.spec.node_selector));
+  put_if_different(spec, "tolerations", current.tolerations, original.tolerations);
+  put_if_different(spec, "schedulingGates", current.scheduling_gates, original.scheduling_gates);
+  json::object patch;
+  put_unless_empty(patch, "metadata", std::move(metadata));
+  put_unless_empty(patch, "spec", std::move(spec));
+  if (patch.empty()) return std::nullopt;
+  return patch;
+}
+
+}  // namespace phalanx::core

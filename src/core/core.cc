@@ -1,0 +1,221 @@
+#include "core/core.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "core/job_controller.h"
+#include "core/names.h"
+#include "core/queue_controller.h"
+#include "core/workload_controller.h"
+
+namespace phalanx::core {
+namespace {
+
+constexpr Duration kRetryDelay{1000};
+
+}  // namespace
+
+Core::Core(Configuration configuration, const Adapters& adapters)
+    : adapters_(adapters), scheduler_(state_, outbox_, journal_) {
+  state_.configuration = std::move(configuration);
+  state_.adapters = &adapters_;
+}
+
+std::vector<api::Kind> Core::watched_kinds() const {
+  using api::Kind;
+  std::vector<Kind> kinds{Kind::kNamespace,     Kind::kLimitRange,
+                          Kind::kPriorityClass, Kind::kWorkloadPriorityClass,
+                          Kind::kNode,          Kind::kTopology,
+                          Kind::kResourceFlavor, Kind::kClusterQueue,
+                          Kind::kLocalQueue,    Kind::kWorkload,
+                          Kind::kPod};
+  for (const Kind kind : adapters_.kinds()) kinds.push_back(kind);
+  return kinds;
+}
+
+Output Core::step(Time now, std::vector<Event> events) {
+  CHECK(now >= state_.now);
+  state_.now = now;
+  for (Event& event : events) take_in(event);
+  for (auto entry = retry_at_.begin(); entry != retry_at_.end();) {
+    if (entry->second > now) {
+      ++entry;
+      continue;
+    }
+    dirty_.insert(entry->first);
+    entry = retry_at_.erase(entry);
+  }
+  if (synced_) run_controllers();
+  Output output{outbox_.take_writes(), outbox_.take_notices(), journal_.take(), std::nullopt};
+  for (const auto& [key, time] : retry_at_) {
+    if (!output.wake_at || time < *output.wake_at) output.wake_at = time;
+  }
+  return output;
+}
+
+void Core::take_in(Event& event) {
+  if (auto* changed = std::get_if<ObjectChanged>(&event)) {
+    Object& object = changed->object;
+    Known& known = state_.known[object.key];
+    if (!known.uid.empty() && known.uid != object.uid) {
+      object_deleted(object.key);  // another object of the same name
+    } else if (known.resource_version >= object.resource_version &&
+               object.resource_version != 0) {
+      return;  // nothing newer than what is known
+    }
+    state_.known[object.key] = {object.uid, object.resource_version};
+    refused_.erase(object.key);
+    std::visit([&](auto& body) { put(object.key, std::move(body)); }, object.body);
+  } else if (auto* deleted = std::get_if<ObjectDeleted>(&event)) {
+    object_deleted(deleted->key);
+  } else if (auto* finished = std::get_if<WriteFinished>(&event)) {
+    write_finished(*finished);
+  } else {
+    synced_ = true;
+  }
+}
+
+void Core::write_finished(const WriteFinished& result) {
+  const auto key = outbox_.finish(result.id);
+  if (!key) return;
+  const bool done = result.outcome == WriteOutcome::kDone;
+  if (key->kind == api::Kind::kPod) {
+    const std::string name = key->namespace_ + "/" + key->name;
+    expected_.erase(name);
+    if (const auto pod = state_.pods.find(name); pod != state_.pods.end()) {
+      to_ungate_.insert(pod->second.workload);
+    }
+  }
+  if (!done) {
+    if (result.outcome == WriteOutcome::kUnavailable) {
+      retry_at_[*key] = state_.now + kRetryDelay;
+    } else {
+      refused_[*key] = state_.version(*key);
+    }
+    if (result.outcome == WriteOutcome::kRefused) {
+      journal_.record(state_.now, {"write-refused", *key, {}, result.message, {}});
+      outbox_.notify({*key, "", true, "WriteRefused", result.message});
+    }
+  }
+  if (key->kind == api::Kind::kWorkload) {
+    const std::string name = key->namespace_ + "/" + key->name;
+    scheduler_.admission_finished(name, done);
+    workload_changed(name);
+  }
+  if (done || result.outcome == WriteOutcome::kConflict) dirty_.insert(*key);
+}
+
+void Core::mark(api::Kind kind, const std::string& full_name) {
+  dirty_.insert(key_of(kind, full_name));
+}
+
+void Core::mark_queues_of(const std::string& name) {
+  const WorkloadState* workload = state_.workload(name);
+  if (workload == nullptr) return;
+  mark(api::Kind::kLocalQueue, workload->local_queue());
+  if (const api::ClusterQueue* queue = state_.cluster_queue_of(*workload)) {
+    mark(api::Kind::kClusterQueue, queue->meta.name);
+  }
+  if (!workload->object.cluster_queue.empty()) {
+    mark(api::Kind::kClusterQueue, workload->object.cluster_queue);
+  }
+}
+
+void Core::run_controllers() {
+  bool decided = true;
+  while (decided || !dirty_.empty()) {
+    while (!dirty_.empty()) {
+      const api::ObjectKey key = *dirty_.begin();
+      dirty_.erase(dirty_.begin());
+      carry_out(reconcile(key));
+    }
+    run_ungater();
+    decided = scheduler_.pass();
+    for (const std::string& workload : scheduler_.take_touched()) mark_queues_of(workload);
+  }
+  report_drift();
+}
+
+Verdict Core::reconcile(const api::ObjectKey& key) {
+  if (outbox_.busy(key)) return {};  // its result brings us back
+  const std::string name =
+      key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
+  using api::Kind;
+  switch (key.kind) {
+    case Kind::kWorkload:
+      return reconcile_workload(state_, name);
+    case Kind::kTopology:
+      return reconcile_topology(state_, name);
+    case Kind::kResourceFlavor:
+      return reconcile_flavor(state_, name);
+    case Kind::kClusterQueue:
+      return reconcile_cluster_queue(state_, scheduler_, name);
+    case Kind::kLocalQueue:
+      return reconcile_local_queue(state_, scheduler_, name);
+    default:
+      return adapters_.find(key.kind) == nullptr ? Verdict() : reconcile_job(state_, key);
+  }
+}
+
+void Core::carry_out(Verdict verdict) {
+  if (!verdict.write) return;
+  const api::ObjectKey& key = verdict.write->key;
+  if (outbox_.busy(key) || retry_at_.contains(key)) return;
+  const auto refused = refused_.find(key);
+  if (refused != refused_.end() && refused->second == state_.version(key)) return;
+  if (verdict.decision) journal_.record(state_.now, std::move(*verdict.decision));
+  for (Notice& notice : verdict.notices) outbox_.notify(std::move(notice));
+  outbox_.submit(std::move(*verdict.write));
+}
+
+void Core::run_ungater() {
+  for (const std::string& name : std::exchange(to_ungate_, {})) {
+    Ungating ungating = ungate(state_, outbox_, expected_, name);
+    for (const auto& [pod_set, problem] : ungating.rank_problems) {
+      if (!rank_warned_.insert(name + "/" + pod_set).second) continue;
+      const api::ObjectKey key = key_of(api::Kind::kWorkload, name);
+      const std::string message = fmt::format(
+          "pod set {}: ranks cannot be used: {}; its pods fill the domains in order", pod_set,
+          problem);
+      journal_.record(state_.now, {"ignore-ranks", key, {{key.text(), state_.version(key)}},
+                                   message, {}});
+      outbox_.notify({key, state_.known.at(key).uid, true, "RanksIgnored", message});
+    }
+    for (Verdict& verdict : ungating.pods) {
+      const api::ObjectKey key = verdict.write->key;
+      const json::object& selector =
+          verdict.write->body.get_object().at("spec").get_object().at("nodeSelector").get_object();
+      std::vector<std::string> domain;
+      for (const auto& level : selector) {
+        domain.emplace_back(level.value().get_string());
+      }
+      carry_out(std::move(verdict));
+      if (outbox_.busy(key)) expected_[key.namespace_ + "/" + key.name] = std::move(domain);
+    }
+  }
+}
+
+void Core::report_drift() {
+  for (const std::string& name : state_.account.take_drifted()) {
+    std::vector<Drift> drift = state_.account.drift(name);
+    auto& reported = reported_drift_[name];
+    const bool changed = reported != drift;
+    reported = drift;
+    if (drift.empty()) reported_drift_.erase(name);
+    if (!changed) continue;
+    const api::ObjectKey key = key_of(api::Kind::kWorkload, name);
+    std::string message;
+    for (const Drift& entry : drift) {
+      message += fmt::format("{}pod set {}: {} pods on {}, assigned {}",
+                             message.empty() ? "" : "; ", entry.pod_set, entry.actual, entry.host,
+                             entry.assigned);
+    }
+    if (drift.empty()) message = "pods are where the assignment says";
+    journal_.record(state_.now, {"drift", key, {{key.text(), state_.version(key)}}, message, {}});
+    if (!drift.empty()) {
+      outbox_.notify({key, state_.known[key].uid, true, "AssignmentDrift", message});
+    }
+  }
+}
+
+}  // namespace phalanx::core

@@ -1,0 +1,103 @@
+// The core: a deterministic state machine without I/O and without a clock.
+//
+// The host feeds it what it saw and carries out what comes back:
+//
+//   core::Core core(configuration, adapters);
+//   core::Output output = core.step(now, events);   // again and again
+//
+// All truth is in the API server: a new core that is told all objects, then Synced, goes on where an
+// old one stopped, whenever that was. The same events at the same times give the same outputs.
+//
+// One step takes in all its events, then asks the controllers of everything these touched, then runs
+// the scheduling pass, until nobody has anything more to say. It never blocks.
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+
+#include "core/event.h"
+#include "core/journal.h"
+#include "core/outbox.h"
+#include "core/scheduler.h"
+#include "core/state.h"
+#include "core/ungater.h"
+#include "core/verdict.h"
+
+namespace phalanx::core {
+
+class Core {
+ public:
+  Core(Configuration configuration, const Adapters& adapters);
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  Output step(Time now, std::vector<Event> events);
+
+  // Kinds whose objects it wants to hear of.
+  [[nodiscard]] std::vector<api::Kind> watched_kinds() const;
+
+  // For those who look on: views, explanations, invariant checkers.
+  [[nodiscard]] const State& state() const { return state_; }
+  State& state() { return state_; }
+  [[nodiscard]] const Scheduler& scheduler() const { return scheduler_; }
+  Scheduler& scheduler() { return scheduler_; }
+  [[nodiscard]] const Journal& journal() const { return journal_; }
+  // Nothing of ours is under way.
+  [[nodiscard]] bool idle() const { return outbox_.under_way() == 0; }
+
+ private:
+  void take_in(Event& event);
+  void write_finished(const WriteFinished& result);
+  void object_deleted(const api::ObjectKey& key);
+
+  // One for each kind: puts the object into the state and marks what it concerns.
+  void put(const api::ObjectKey& key, Unreadable body);
+  void put(const api::ObjectKey& key, api::Namespace body);
+  void put(const api::ObjectKey& key, Node body);
+  void put(const api::ObjectKey& key, Pod body);
+  void put(const api::ObjectKey& key, api::LimitRange body);
+  void put(const api::ObjectKey& key, api::PriorityClass body);
+  void put(const api::ObjectKey& key, Job body);
+  void put(const api::ObjectKey& key, Topology body);
+  void put(const api::ObjectKey& key, api::ResourceFlavor body);
+  void put(const api::ObjectKey& key, api::ClusterQueue body);
+  void put(const api::ObjectKey& key, api::LocalQueue body);
+  void put(const api::ObjectKey& key, api::Workload body);
+  void remove_pod(const std::string& name);
+  void remove_workload(const std::string& name);
+  void remove_job(const api::ObjectKey& key);
+
+  void workload_changed(const std::string& name);
+  void workloads_of_namespace_changed(const std::string& namespace_, bool derive_anew);
+  void local_queue_changed(const std::string& full_name);
+  void cluster_queue_changed(const std::string& name);
+  void flavor_changed(const std::string& name);
+  void topology_changed(const std::string& name);
+  void all_jobs_changed();
+  void mark(api::Kind kind, const std::string& full_name);
+  void mark_queues_of(const std::string& workload);
+
+  void run_controllers();
+  [[nodiscard]] Verdict reconcile(const api::ObjectKey& key);
+  void carry_out(Verdict verdict);
+  void run_ungater();
+  void report_drift();
+
+  const Adapters& adapters_;
+  State state_;
+  Journal journal_;
+  Outbox outbox_;
+  Scheduler scheduler_;
+  bool synced_ = false;
+  std::set<api::ObjectKey> dirty_;
+  std::set<std::string> to_ungate_;  // workloads
+  Expected expected_;                // pods that are being un-gated, with their domains
+  std::set<std::string> rank_warned_;
+  std::map<std::string, std::vector<Drift>> reported_drift_;
+  // Versions that a write failed on: the object is left alone until it is another one.
+  std::map<api::ObjectKey, uint64_t> refused_;
+  std::map<api::ObjectKey, Time> retry_at_;
+};
+
+}  // namespace phalanx::core

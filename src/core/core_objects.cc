@@ -1,0 +1,324 @@
+// The part of Core that takes objects in: puts them into the state and marks what they concern.
+#include <fmt/format.h>
+
+#include "core/core.h"
+#include "core/names.h"
+#include "core/workload_status.h"
+
+namespace phalanx::core {
+namespace {
+
+// Our own status writes come back as changes of the object; they change nothing that others see.
+bool same_spec(const api::ObjectMeta& a, const api::ObjectMeta& b) {
+  return a.generation == b.generation && a.generation != 0 &&
+         a.deleted.has_value() == b.deleted.has_value() && a.uid == b.uid;
+}
+
+template <typename Index>
+void erase_from(Index& index, const std::string& key, const std::string& value) {
+  const auto found = index.find(key);
+  if (found == index.end()) return;
+  found->second.erase(value);
+  if (found->second.empty()) index.erase(found);
+}
+
+std::string full_name(const api::ObjectKey& key) {
+  return key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
+}
+
+}  // namespace
+
+void Core::put(const api::ObjectKey& key, Unreadable body) {
+  const Known known = state_.known.at(key);
+  object_deleted(key);
+  state_.known[key] = known;
+  journal_.record(state_.now,
+                  {"unreadable", key, {{key.text(), known.resource_version}}, body.problem, {}});
+  outbox_.notify({key, known.uid, true, "Unreadable", body.problem});
+}
+
+void Core::put(const api::ObjectKey& key, api::Namespace body) {
+  const auto old = state_.namespaces.find(key.name);
+  const bool same = old != state_.namespaces.end() && old->second.meta.labels == body.meta.labels;
+  state_.namespaces[key.name] = std::move(body);
+  if (same) return;
+  workloads_of_namespace_changed(key.name, false);
+  for (const auto& [job_key, job] : state_.jobs) {
+    if (job_key.namespace_ == key.name) dirty_.insert(job_key);
+  }
+}
+
+void Core::put(const api::ObjectKey& key, Node body) {
+  const auto result = state_.account.put_node(body.spec);
+  if (result) return;
+  journal_.record(state_.now, {"leave-out-node",
+                               key,
+                               {{key.text(), body.meta.resource_version}},
+                               result.error().message,
+                               {}});
+  outbox_.notify({key, body.meta.uid, true, "LeftOut", result.error().message});
+}
+
+void Core::put(const api::ObjectKey& key, Pod body) {
+  const std::string name = full_name(key);
+  const auto old = state_.pods.find(name);
+  if (old != state_.pods.end() && old->second.workload != body.workload) remove_pod(name);
+  state_.account.put_pod(name, body);
+  if (body.workload.empty()) return;
+  const std::string workload = body.workload;
+  state_.pods_of_workload[workload].insert(name);
+  state_.pods[name] = std::move(body);
+  to_ungate_.insert(workload);
+  workload_changed(workload);
+}
+
+void Core::remove_pod(const std::string& name) {
+  state_.account.remove_pod(name);
+  const auto found = state_.pods.find(name);
+  if (found == state_.pods.end()) return;
+  const std::string workload = found->second.workload;
+  erase_from(state_.pods_of_workload, workload, name);
+  state_.pods.erase(found);
+  expected_.erase(name);
+  to_ungate_.insert(workload);
+  workload_changed(workload);
+}
+
+void Core::put(const api::ObjectKey& key, api::LimitRange body) {
+  state_.limit_ranges[full_name(key)] = std::move(body);
+  workloads_of_namespace_changed(key.namespace_, true);
+}
+
+void Core::put(const api::ObjectKey& key, api::PriorityClass body) {
+  auto& classes = key.kind == api::Kind::kPriorityClass ? state_.priority_classes
+                                                        : state_.workload_priority_classes;
+  classes[key.name] = std::move(body);
+  all_jobs_changed();
+}
+
+void Core::put(const api::ObjectKey& key, Job body) {
+  state_.job_of_uid[body.meta.uid] = key;
+  const std::string uid = body.meta.uid;
+  state_.jobs[key] = std::move(body);
+  dirty_.insert(key);
+  const auto owned = state_.workloads_of_owner.find(uid);
+  if (owned == state_.workloads_of_owner.end()) return;
+  for (const std::string& workload : owned->second) mark(api::Kind::kWorkload, workload);
+}
+
+void Core::remove_job(const api::ObjectKey& key) {
+  const auto found = state_.jobs.find(key);
+  if (found == state_.jobs.end()) return;
+  const std::string uid = found->second.meta.uid;
+  state_.job_of_uid.erase(uid);
+  state_.jobs.erase(found);
+  const auto owned = state_.workloads_of_owner.find(uid);
+  if (owned == state_.workloads_of_owner.end()) return;
+  for (const std::string& workload : owned->second) mark(api::Kind::kWorkload, workload);
+}
+
+void Core::put(const api::ObjectKey& key, Topology body) {
+  const auto old = state_.topologies.find(key.name);
+  const bool same = old != state_.topologies.end() && same_spec(old->second.meta, body.meta);
+  state_.topologies[key.name] = std::move(body);
+  mark(key.kind, key.name);
+  if (!same) topology_changed(key.name);
+}
+
+void Core::put(const api::ObjectKey& key, api::ResourceFlavor body) {
+  const auto old = state_.flavors.find(key.name);
+  const bool same = old != state_.flavors.end() && same_spec(old->second.meta, body.meta);
+  if (old != state_.flavors.end() && !old->second.topology_name.empty()) {
+    mark(api::Kind::kTopology, old->second.topology_name);
+  }
+  state_.flavors[key.name] = std::move(body);
+  mark(key.kind, key.name);
+  if (!same) flavor_changed(key.name);
+}
+
+void Core::put(const api::ObjectKey& key, api::ClusterQueue body) {
+  const auto old = state_.cluster_queues.find(key.name);
+  const bool same = old != state_.cluster_queues.end() && same_spec(old->second.meta, body.meta);
+  state_.cluster_queues[key.name] = std::move(body);
+  mark(key.kind, key.name);
+  if (!same) cluster_queue_changed(key.name);
+}
+
+void Core::put(const api::ObjectKey& key, api::LocalQueue body) {
+  const std::string name = full_name(key);
+  const auto old = state_.local_queues.find(name);
+  const bool same = old != state_.local_queues.end() && same_spec(old->second.meta, body.meta);
+  if (old != state_.local_queues.end()) {
+    erase_from(state_.local_queues_of_cluster_queue, old->second.cluster_queue, name);
+  }
+  state_.local_queues_of_cluster_queue[body.cluster_queue].insert(name);
+  state_.local_queues[name] = std::move(body);
+  mark(key.kind, name);
+  if (!same) local_queue_changed(name);
+}
+
+void Core::put(const api::ObjectKey& key, api::Workload body) {
+  const std::string name = full_name(key);
+  if (const WorkloadState* old = state_.workload(name)) {
+    mark_queues_of(name);
+    erase_from(state_.workloads_of_local_queue, old->local_queue(), name);
+  }
+  WorkloadState workload = derive_workload(state_, std::move(body));
+  if (const api::OwnerReference* owner = workload.object.meta.controller()) {
+    state_.workloads_of_owner[owner->uid].insert(name);
+  }
+  state_.workloads_of_local_queue[workload.local_queue()].insert(name);
+  state_.workloads[name] = std::move(workload);
+  to_ungate_.insert(name);
+  workload_changed(name);
+}
+
+void Core::remove_workload(const std::string& name) {
+  const WorkloadState* workload = state_.workload(name);
+  if (workload == nullptr) return;
+  mark_queues_of(name);
+  scheduler_.forget(name);
+  scheduler_.admission_finished(name, true);  // if one is under way: there is nothing to keep
+  state_.hold(name, std::nullopt);
+  erase_from(state_.workloads_of_local_queue, workload->local_queue(), name);
+  if (const api::OwnerReference* owner = workload->object.meta.controller()) {
+    erase_from(state_.workloads_of_owner, owner->uid, name);
+    const auto job = state_.job_of_uid.find(owner->uid);
+    if (job != state_.job_of_uid.end()) dirty_.insert(job->second);
+  }
+  std::erase_if(rank_warned_, [&](const std::string& warned) { return warned.starts_with(name); });
+  state_.workloads.erase(name);
+}
+
+void Core::workload_changed(const std::string& name) {
+  const WorkloadState* workload = state_.workload(name);
+  if (workload == nullptr) return;
+  if (!scheduler_.assumed(name) && state_.hold(name, holding_of(state_, *workload))) {
+    mark_queues_of(name);
+    to_ungate_.insert(name);
+  }
+  scheduler_.update(name);
+  mark(api::Kind::kWorkload, name);
+  if (const api::OwnerReference* owner = workload->object.meta.controller()) {
+    const auto job = state_.job_of_uid.find(owner->uid);
+    if (job != state_.job_of_uid.end()) dirty_.insert(job->second);
+  }
+}
+
+void Core::workloads_of_namespace_changed(const std::string& namespace_, bool derive_anew) {
+  const std::string prefix = namespace_ + "/";
+  std::vector<std::string> names;
+  for (auto entry = state_.workloads.lower_bound(prefix);
+       entry != state_.workloads.end() && entry->first.starts_with(prefix); ++entry) {
+    if (derive_anew) entry->second = derive_workload(state_, entry->second.object);
+    names.push_back(entry->first);
+  }
+  for (const std::string& name : names) workload_changed(name);
+}
+
+void Core::local_queue_changed(const std::string& name) {
+  mark(api::Kind::kLocalQueue, name);
+  const auto found = state_.workloads_of_local_queue.find(name);
+  if (found == state_.workloads_of_local_queue.end()) return;
+  for (const std::string& workload : found->second) workload_changed(workload);
+}
+
+void Core::cluster_queue_changed(const std::string& name) {
+  scheduler_.configuration_changed();
+  mark(api::Kind::kClusterQueue, name);
+  for (const auto& [flavor, object] : state_.flavors) mark(api::Kind::kResourceFlavor, flavor);
+  const auto found = state_.local_queues_of_cluster_queue.find(name);
+  if (found == state_.local_queues_of_cluster_queue.end()) return;
+  for (const std::string& local_queue : found->second) local_queue_changed(local_queue);
+}
+
+void Core::flavor_changed(const std::string& name) {
+  const api::ResourceFlavor* flavor = state_.flavor(name);
+  std::optional<topology::TreeSpec> spec;
+  if (flavor != nullptr && !flavor->topology_name.empty()) {
+    mark(api::Kind::kTopology, flavor->topology_name);
+    const auto topology = state_.topologies.find(flavor->topology_name);
+    if (topology != state_.topologies.end()) {
+      spec.emplace();
+      spec->name = flavor->topology_name;
+      spec->levels = topology->second.spec.levels;
+      spec->node_labels.assign(flavor->node_labels.begin(), flavor->node_labels.end());
+      spec->tolerations = flavor->tolerations;
+    }
+  }
+  if (state_.account.set_tree(name, std::move(spec))) state_.hold_again(name);
+  scheduler_.configuration_changed();
+  std::vector<std::string> queues;
+  for (const auto& [queue_name, queue] : state_.cluster_queues) {
+    for (const api::ResourceGroup& group : queue.groups) {
+      for (const api::FlavorQuotas& quotas : group.flavors) {
+        if (quotas.flavor == name) queues.push_back(queue_name);
+      }
+    }
+  }
+  for (const std::string& queue : queues) cluster_queue_changed(queue);
+}
+
+void Core::topology_changed(const std::string& name) {
+  std::vector<std::string> flavors;
+  for (const auto& [flavor_name, flavor] : state_.flavors) {
+    if (flavor.topology_name == name) flavors.push_back(flavor_name);
+  }
+  for (const std::string& flavor : flavors) flavor_changed(flavor);
+}
+
+void Core::all_jobs_changed() {
+  for (const auto& [key, job] : state_.jobs) dirty_.insert(key);
+}
+
+void Core::object_deleted(const api::ObjectKey& key) {
+  if (state_.known.erase(key) == 0) return;
+  refused_.erase(key);
+  const std::string name = full_name(key);
+  using api::Kind;
+  switch (key.kind) {
+    case Kind::kNamespace:
+      state_.namespaces.erase(name);
+      return workloads_of_namespace_changed(name, false);
+    case Kind::kNode:
+      return state_.account.remove_node(name);
+    case Kind::kPod:
+      return remove_pod(name);
+    case Kind::kLimitRange:
+      state_.limit_ranges.erase(name);
+      return workloads_of_namespace_changed(key.namespace_, true);
+    case Kind::kPriorityClass:
+      state_.priority_classes.erase(name);
+      return all_jobs_changed();
+    case Kind::kWorkloadPriorityClass:
+      state_.workload_priority_classes.erase(name);
+      return all_jobs_changed();
+    case Kind::kTopology:
+      state_.topologies.erase(name);
+      return topology_changed(name);
+    case Kind::kResourceFlavor:
+      if (const api::ResourceFlavor* flavor = state_.flavor(name)) {
+        if (!flavor->topology_name.empty()) mark(Kind::kTopology, flavor->topology_name);
+      }
+      state_.flavors.erase(name);
+      return flavor_changed(name);
+    case Kind::kClusterQueue:
+      state_.cluster_queues.erase(name);
+      return cluster_queue_changed(name);
+    case Kind::kLocalQueue: {
+      const auto found = state_.local_queues.find(name);
+      if (found == state_.local_queues.end()) return;
+      erase_from(state_.local_queues_of_cluster_queue, found->second.cluster_queue, name);
+      state_.local_queues.erase(found);
+      return local_queue_changed(name);
+    }
+    case Kind::kWorkload:
+      return remove_workload(name);
+    case Kind::kEvent:
+      return;
+    case Kind::kJob:
+      return remove_job(key);
+  }
+}
+
+}  // namespace phalanx::core

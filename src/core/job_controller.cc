@@ -1,0 +1,376 @@
+#include "core/job_controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/sha256.h"
+#include "core/names.h"
+#include "core/outbox.h"
+#include "core/priority.h"
+#include "core/workload_status.h"
+
+namespace phalanx::core {
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string result(text);
+  for (char& c : result) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return result;
+}
+
+std::string queue_name(const Job& job) {
+  const std::string* label = job.meta.label(names::kQueueLabel);
+  return label == nullptr ? "" : *label;
+}
+
+bool is_system_namespace(const std::string& name) {
+  return name == "kube-system" || name == "kueue-system" || name == "phalanx-system";
+}
+
+// Kinds that make Jobs of their own and are queued as a whole. Without a queue name of their own such
+// Jobs are their parents' to manage; those of a CronJob, say, are not.
+bool belongs_to_framework(const api::ObjectMeta& meta) {
+  const api::OwnerReference* owner = meta.controller();
+  if (owner == nullptr) return false;
+  constexpr std::array<std::string_view, 7> kGroups{
+      "jobset.x-k8s.io/", "kubeflow.org/",          "trainer.kubeflow.org/",     "ray.io/",
+      "kueue.x-k8s.io/",  "workload.codeflare.dev/", "leaderworkerset.x-k8s.io/"};
+  return std::ranges::any_of(kGroups, [&](std::string_view group) {
+    return owner->api_version.starts_with(group);
+  });
+}
+
+json::object pod_set_json(const JobPodSet& pod_set) {
+  json::object object{{"name", pod_set.name}, {"count", pod_set.count}};
+  json::value pod_template = pod_set.document;
+  object["template"] = std::move(pod_template);
+  if (pod_set.topology) {
+    json::object request = api::topology_request_json(*pod_set.topology);
+    if (!request.empty()) {
+      request["podIndexLabel"] = names::kJobIndexLabel;
+      object["topologyRequest"] = std::move(request);
+    }
+  }
+  return object;
+}
+
+json::array pod_sets_json(const Job& job) {
+  json::array list;
+  for (const JobPodSet& pod_set : job.pod_sets) list.push_back(pod_set_json(pod_set));
+  return list;
+}
+
+// What a Workload can say of a request. A wish that needs a level to mean anything says nothing alone.
+api::TopologyRequest comparable(const std::optional<api::TopologyRequest>& request) {
+  if (!request || api::topology_request_json(*request).empty()) return {};
+  return *request;
+}
+
+// Whether the Workload still says what the job does.
+bool in_step(const Job& job, const api::Workload& workload) {
+  if (job.pod_sets.size() != workload.pod_sets.size()) return false;
+  for (size_t i = 0; i < job.pod_sets.size(); ++i) {
+    const JobPodSet& of_job = job.pod_sets[i];
+    const api::WorkloadPodSet& of_workload = workload.pod_sets[i];
+    const bool same_topology = comparable(of_job.topology) == comparable(of_workload.topology);
+    if (of_job.count != of_workload.count || !same_topology ||
+        of_job.pod_template.fingerprint != of_workload.pod_template.fingerprint) {
+      return false;
+    }
+  }
+  return true;
+}
+
+// One job and its Workload, looked at together.
+class Pair {
+ public:
+  Pair(const State& state, const api::ObjectKey& key, const Job& job, const JobAdapter& adapter)
+      : state_(state), key_(key), job_(job), adapter_(adapter) {}
+
+  Verdict step() {
+    find_workload();
+    if (!surplus_.empty()) return remove_surplus();
+    if (workload_ == nullptr) return without_workload();
+    if (job_.finished) return finish();
+    if (auto verdict = keep_in_step()) return std::move(*verdict);
+    if (auto verdict = report_reclaimable()) return std::move(*verdict);
+    const bool may_run = workload_->admitted() && !workload_->evicted() &&
+                         workload_->object.active && !workload_->object.meta.deleted;
+    if (may_run && job_.suspended) return start();
+    if (!may_run && !job_.suspended) return stop(stop_reason());
+    if (!may_run) return bring_back();
+    return {};
+  }
+
+ private:
+  void find_workload() {
+    const auto owned = state_.workloads_of_owner.find(job_.meta.uid);
+    if (owned == state_.workloads_of_owner.end()) return;
+    for (const std::string& name : owned->second) {
+      const WorkloadState& workload = state_.workloads.at(name);
+      if (workload.object.name == workload_name(key_, job_) || workload_ == nullptr) {
+        if (workload_ != nullptr) surplus_.push_back(workload_);
+        workload_ = &workload;
+      } else {
+        surplus_.push_back(&workload);
+      }
+    }
+  }
+
+  // Somebody made another Workload for the job: one is enough.
+  Verdict remove_surplus() {
+    const api::Workload& object = surplus_.front()->object;
+    if (object.meta.deleted) return {};
+    Verdict verdict;
+    verdict.write = remove(object);
+    verdict.decision = decision("delete-workload", "the job has another Workload already");
+    return verdict;
+  }
+
+  [[nodiscard]] static Write remove(const api::Workload& object) {
+    Write write;
+    write.verb = Verb::kDelete;
+    write.key = workload_key(object);
+    write.uid = object.meta.uid;
+    write.resource_version = object.meta.resource_version;
+    return write;
+  }
+
+  Verdict without_workload() {
+    if (job_.finished || job_.meta.deleted) return {};
+    if (!job_.suspended) return stop("it has no Workload yet");
+    if (!job_.problem.empty()) return {};
+    Verdict verdict;
+    Write write;
+    write.verb = Verb::kCreate;
+    write.body = workload_document(state_, key_, job_);
+    write.key = {api::Kind::kWorkload, key_.namespace_, workload_name(key_, job_)};
+    verdict.notices.push_back({key_, job_.meta.uid, false, "CreatedWorkload",
+                               fmt::format("Created Workload: {}/{}", key_.namespace_,
+                                           write.key.name)});
+    verdict.decision = decision("create-workload", "the job is to be queued");
+    verdict.write = std::move(write);
+    return verdict;
+  }
+
+  Verdict finish() {
+    if (workload_->object.finished) return {};
+    StatusChange change(state_, *workload_);
+    change.set(names::kFinished, true, job_.succeeded ? names::kSucceeded : names::kFailed,
+               job_.finish_message);
+    Verdict verdict;
+    verdict.write = change.write();
+    verdict.notices.push_back({key_, job_.meta.uid, false, "FinishedWorkload",
+                               fmt::format("Workload '{}/{}' is declared finished",
+                                           key_.namespace_, workload_->object.name)});
+    verdict.decision = decision("finish", job_.finish_message);
+    return verdict;
+  }
+
+  // Changes of the job that its Workload must follow.
+  std::optional<Verdict> keep_in_step() {
+    const api::Workload& object = workload_->object;
+    if (object.meta.deleted) return std::nullopt;
+    json::object spec;
+    if (!in_step(job_, object)) {
+      if (workload_->reserved() || !job_.suspended) {
+        // What was admitted is not what the job is now: start over with a new Workload.
+        Verdict verdict;
+        verdict.write = remove(object);
+        verdict.decision = decision("delete-workload", "the job's pods have changed");
+        return verdict;
+      }
+      if (!job_.problem.empty()) return std::nullopt;
+      spec["podSets"] = pod_sets_json(job_);
+    }
+    if (!workload_->reserved() && object.queue_name != queue_name(job_)) {
+      spec["queueName"] = queue_name(job_);
+    }
+    const Priority priority = priority_of(state_, job_);
+    if (priority.reference != object.priority_class || priority.value != object.priority) {
+      const bool fixed = workload_->reserved() && object.priority_class != priority.reference;
+      if (!fixed) put_priority(priority, spec);
+    }
+    if (spec.empty()) return std::nullopt;
+    Verdict verdict;
+    verdict.decision = decision("update-workload", "the job has changed");
+    verdict.write = merge_patch(workload_key(object), object.meta, {{"spec", std::move(spec)}});
+    return verdict;
+  }
+
+  std::optional<Verdict> report_reclaimable() {
+    if (!state_.configuration.reclaimable_pods || !workload_->reserved()) return std::nullopt;
+    std::map<std::string, int32_t> pods;
+    for (const JobPodSet& pod_set : job_.pod_sets) {
+      if (pod_set.reclaimable > 0) pods[pod_set.name] = pod_set.reclaimable;
+    }
+    StatusChange change(state_, *workload_);
+    change.set_reclaimable(pods);
+    if (!change.any()) return std::nullopt;
+    Verdict verdict;
+    verdict.write = change.write();
+    verdict.decision = decision("reclaim", "pods are done for good");
+    return verdict;
+  }
+
+  Verdict start() {
+    std::vector<Injection> injections;
+    for (size_t i = 0; i < job_.pod_sets.size(); ++i) injections.push_back(injection(i));
+    Verdict verdict;
+    verdict.write = merge_patch(key_, job_.meta, adapter_.start_patch(job_, injections));
+    const std::string& queue = workload_->object.cluster_queue;
+    verdict.notices.push_back({key_, job_.meta.uid, false, "Started",
+                               fmt::format("Admitted by clusterQueue {}", queue)});
+    verdict.decision = decision("start", fmt::format("admitted by ClusterQueue {}", queue));
+    return verdict;
+  }
+
+  [[nodiscard]] Injection injection(size_t index) const {
+    const api::Workload& object = workload_->object;
+    const std::string& pod_set = job_.pod_sets[index].name;
+    Injection result;
+    result.labels[std::string(names::kPodSetLabel)] = pod_set;
+    result.annotations[std::string(names::kWorkloadAnnotation)] = object.name;
+    const auto assignment =
+        std::ranges::find(*object.admission, pod_set, &api::PodSetAssignment::pod_set);
+    if (assignment == object.admission->end()) return result;
+    for (const auto& [resource, name] : assignment->flavors) {
+      const api::ResourceFlavor* flavor = state_.flavor(name);
+      if (flavor == nullptr) continue;
+      for (const auto& [key, value] : flavor->node_labels) result.node_selector[key] = value;
+      for (const json::value& toleration : flavor->toleration_documents) {
+        if (std::ranges::find(result.tolerations, toleration) == result.tolerations.end()) {
+          result.tolerations.push_back(toleration);
+        }
+      }
+    }
+    if (assignment->topology_assignment) {
+      result.scheduling_gates.push_back(json::object{{"name", names::kTopologyGate}});
+    }
+    return result;
+  }
+
+  [[nodiscard]] std::string stop_reason() const {
+    const api::Workload& object = workload_->object;
+    if (object.meta.deleted) return "its Workload is being deleted";
+    if (const api::Condition* evicted = api::find_condition(object.conditions, names::kEvicted);
+        evicted != nullptr && evicted->holds) {
+      return evicted->message;
+    }
+    return "Not admitted by cluster queue";
+  }
+
+  Verdict stop(const std::string& reason) {
+    Verdict verdict;
+    verdict.write = merge_patch(key_, job_.meta, adapter_.suspend_patch());
+    verdict.notices.push_back({key_, job_.meta.uid, false, "Stopped", reason});
+    verdict.decision = decision("stop", reason);
+    return verdict;
+  }
+
+  // A suspended job gets back the pod templates that its user wrote.
+  Verdict bring_back() {
+    std::vector<const api::PodTemplate*> originals;
+    if (job_.pod_sets.size() != workload_->object.pod_sets.size()) return {};
+    for (const api::WorkloadPodSet& pod_set : workload_->object.pod_sets) {
+      originals.push_back(&pod_set.pod_template);
+    }
+    const bool injected = std::ranges::any_of(job_.pod_sets, [](const JobPodSet& pod_set) {
+      return pod_set.pod_template.labels.contains(std::string(names::kPodSetLabel));
+    });
+    if (!injected) return {};
+    Verdict verdict;
+    if (job_.started) {
+      verdict.write = merge_patch(key_, job_.meta, adapter_.reset_patch(), true);
+      verdict.decision = decision("reset", "so that its pod template can be restored");
+      return verdict;
+    }
+    auto patch = adapter_.restore_patch(job_, originals);
+    if (!patch) return {};
+    verdict.write = merge_patch(key_, job_.meta, std::move(*patch));
+    verdict.decision = decision("restore", "it no longer runs");
+    return verdict;
+  }
+
+  [[nodiscard]] Decision decision(std::string_view what, std::string reason) const {
+    Decision result{what, key_, {{key_.text(), job_.meta.resource_version}}, std::move(reason), {}};
+    if (workload_ != nullptr) {
+      result.versions.emplace_back(workload_key(workload_->object).text(),
+                                   workload_->object.meta.resource_version);
+    }
+    return result;
+  }
+
+  const State& state_;
+  const api::ObjectKey& key_;
+  const Job& job_;
+  const JobAdapter& adapter_;
+  const WorkloadState* workload_ = nullptr;
+  std::vector<const WorkloadState*> surplus_;
+};
+
+}  // namespace
+
+bool is_managed(const State& state, const api::ObjectKey& key, const Job& job) {
+  if (!job.managed_by.empty()) return false;
+  if (const api::OwnerReference* owner = job.meta.controller()) {
+    const auto parent = state.job_of_uid.find(owner->uid);
+    if (parent != state.job_of_uid.end() &&
+        is_managed(state, parent->second, state.jobs.at(parent->second))) {
+      return false;
+    }
+  }
+  if (!queue_name(job).empty()) return true;
+  if (!state.configuration.manage_jobs_without_queue_name) return false;
+  if (is_system_namespace(key.namespace_) || belongs_to_framework(job.meta)) return false;
+  const auto& selector = state.configuration.managed_jobs_namespace_selector;
+  if (!selector) return true;
+  const auto own = state.namespaces.find(key.namespace_);
+  return own != state.namespaces.end() && selector->matches(own->second.meta.labels);
+}
+
+std::string workload_name(const api::ObjectKey& key, const Job& job) {
+  constexpr size_t kMaxName = 63;
+  constexpr size_t kSuffix = 5;
+  const std::string hash = sha256_hex(key.text() + "\n" + job.meta.uid).substr(0, kSuffix);
+  std::string name = lower(api::info(key.kind).name) + "-" + key.name;
+  if (name.size() > kMaxName - kSuffix - 1) name.resize(kMaxName - kSuffix - 1);
+  return name + "-" + hash;
+}
+
+json::object workload_document(const State& state, const api::ObjectKey& key, const Job& job) {
+  const json::object owner{{"apiVersion", api::api_version(key.kind)},
+                           {"kind", api::info(key.kind).name},
+                           {"name", key.name},
+                           {"uid", job.meta.uid},
+                           {"controller", true},
+                           {"blockOwnerDeletion", true}};
+  const json::object metadata{
+      {"name", workload_name(key, job)},
+      {"namespace", key.namespace_},
+      {"labels", json::object{{names::kJobUidLabel, job.meta.uid}}},
+      {"finalizers", json::array{json::string(names::kInUseFinalizer)}},
+      {"ownerReferences", json::array{owner}}};
+  json::object spec{{"podSets", pod_sets_json(job)},
+                    {"queueName", queue_name(job)},
+                    {"active", true}};
+  const Priority priority = priority_of(state, job);
+  put_priority(priority, spec);
+  if (!priority.reference) spec.erase("priorityClassRef");
+  return {{"apiVersion", api::api_version(api::Kind::kWorkload)},
+          {"kind", api::info(api::Kind::kWorkload).name},
+          {"metadata", metadata},
+          {"spec", std::move(spec)}};
+}
+
+Verdict reconcile_job(const State& state, const api::ObjectKey& key) {
+  const auto found = state.jobs.find(key);
+  if (found == state.jobs.end() || !is_managed(state, key, found->second)) return {};
+  return Pair(state, key, found->second, *state.adapters->find(key.kind)).step();
+}
+
+}  // namespace phalanx::core

@@ -1,0 +1,47 @@
+// The decision journal: what was decided, about what, on which versions of its inputs, and why.
+//
+// One line of JSON a decision, with its fields always in the same order, so that the same events give
+// the same journal byte for byte. The last kKept lines stay in memory; the host may write all of them
+// to a file as they come.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "api/kind.h"
+#include "base/json.h"
+#include "base/time.h"
+
+namespace phalanx::core {
+
+struct Decision {
+  std::string_view what;  // admit, refuse, start, stop, ungate, evict, ...
+  api::ObjectKey about;
+  // The versions of the objects that it was decided on: "Workload ml/a" and its resourceVersion.
+  std::vector<std::pair<std::string, uint64_t>> versions;
+  std::string reason;
+  json::object details;
+};
+
+class Journal {
+ public:
+  static constexpr size_t kKept = 10'000;
+
+  void record(Time now, Decision decision);
+
+  // The lines since the last call.
+  std::vector<std::string> take();
+  [[nodiscard]] const std::deque<std::string>& kept() const { return kept_; }
+  [[nodiscard]] uint64_t count() const { return count_; }
+
+ private:
+  std::deque<std::string> kept_;
+  std::vector<std::string> fresh_;
+  uint64_t count_ = 0;
+};
+
+}  // namespace phalanx::core

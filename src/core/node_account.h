@@ -1,0 +1,138 @@
+// The account of every node: what admitted workloads were promised plus the pods that are really
+// there, each counted exactly once.
+//
+// A workload that holds its assignment is booked by it, whether its pods exist yet or not; its pods
+// are covered by that, one for each slot of their host. A pod that no slot covers is booked by itself:
+// pods of others, pods of workloads that hold nothing (any more), and pods that are on another host
+// than their assignment says. So nothing is given away before the pod that used it is gone, and a
+// difference between promise and reality costs capacity instead of hiding: it is called drift.
+//
+// A slot whose pod has succeeded for good is given back at once (reclaimable pods).
+//
+// Cost: a pod's event costs its node in every tree; holding and releasing cost the workload's domains
+// and pods.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/topology_assignment.h"
+#include "core/object.h"
+#include "placement/placer.h"
+#include "topology/cluster.h"
+
+namespace phalanx::core {
+
+// A pod set of a workload that holds what it was given.
+struct HeldPodSet {
+  std::string name;
+  api::ResourceAmounts per_pod;
+  std::string flavor;  // whose topology it was placed in; empty: by quota alone
+  std::optional<api::TopologyAssignment> assignment;
+  int32_t reclaimable = 0;  // pods that are done for good
+
+  bool operator==(const HeldPodSet&) const = default;
+};
+
+// Pods of one pod set on one host, beyond what the assignment holds there.
+struct Drift {
+  std::string pod_set;
+  std::string host;
+  int64_t assigned = 0;
+  int64_t actual = 0;
+
+  bool operator==(const Drift&) const = default;
+};
+
+class NodeAccount {
+ public:
+  NodeAccount();
+
+  // The error names a node that cannot take part, and why; it is then left out.
+  Result<void> put_node(const api::Node& node);
+  void remove_node(const std::string& name);
+
+  // The domain tree of a flavor; nullopt takes it away. Returns whether anything changed; then
+  // workloads that are placed in the flavor must be held anew.
+  bool set_tree(const std::string& flavor, std::optional<topology::TreeSpec> spec);
+  [[nodiscard]] std::optional<TreeId> tree_of(const std::string& flavor) const;
+
+  void hold(const std::string& workload, const std::vector<HeldPodSet>& pod_sets);
+  void release(const std::string& workload);
+
+  void put_pod(const std::string& key, const Pod& pod);
+  void remove_pod(const std::string& key);
+
+  // Pods of a pod set that its assignment gives to a host, without those given back.
+  [[nodiscard]] int64_t slots(const std::string& workload, const std::string& pod_set,
+                              const std::string& host) const;
+  // Pods of the workload that take up room: not terminal, and bound or free to be bound.
+  [[nodiscard]] int64_t live_pods(const std::string& workload) const;
+  [[nodiscard]] int64_t live_pods(const std::string& workload, const std::string& pod_set) const;
+  [[nodiscard]] std::vector<Drift> drift(const std::string& workload) const;
+  // Workloads whose drift changed since the last call.
+  std::set<std::string> take_drifted() { return std::exchange(drifted_, {}); }
+
+  topology::Cluster& cluster() { return cluster_; }
+  placement::Placer& placer() { return placer_; }
+
+ private:
+  struct Slot {
+    int64_t assigned = 0;
+    int64_t released = 0;   // of these: their pods succeeded for good
+    int64_t succeeded = 0;  // pods seen to succeed here
+    int64_t covered = 0;    // live pods that it stands for
+
+    [[nodiscard]] bool has_room() const { return covered < assigned - released; }
+  };
+  struct PodSetSlots {
+    topology::RequestVector requests;
+    bool by_host = false;     // otherwise every pod is covered
+    bool placed = false;      // false: by quota alone, no pod is covered
+    int64_t reclaimable = 0;  // may be released
+    int64_t released = 0;
+    std::map<std::string, Slot> hosts;
+  };
+  struct WorkloadEntry {
+    bool holds = false;
+    std::map<std::string, PodSetSlots> pod_sets;
+    std::set<std::string> pods;
+    std::map<std::string, int64_t> live;  // by pod set
+  };
+  struct PodEntry {
+    std::string workload;
+    std::string pod_set;
+    std::string node;
+    std::string host;
+    api::ResourceAmounts requests;
+    bool succeeded = false;
+    bool covered = false;
+    bool booked = false;
+  };
+
+  [[nodiscard]] std::string node_for(const Pod& pod) const;
+  // Counts a pod that takes up room; a covered or booked one is first uncounted.
+  void count(const std::string& key, PodEntry& pod);
+  void uncount(const std::string& key, PodEntry& pod);
+  Slot* slot_of(const PodEntry& pod);
+  // Gives the room that a slot has to a pod of its own that was booked by itself.
+  void cover_another(const PodEntry& gone);
+  void note_success(const PodEntry& pod);
+  void release_succeeded(const std::string& workload, PodSetSlots& slots, const std::string& host);
+  void forget_if_empty(const std::string& workload);
+
+  topology::Cluster cluster_;
+  placement::Placer placer_;
+  TreeId hosts_;  // every host: where usage is booked by hostname
+  std::map<std::string, TreeId> trees_;  // by flavor
+  std::map<std::string, std::string> node_of_host_;
+  std::map<std::string, std::string> host_of_node_;
+  std::map<std::string, WorkloadEntry> workloads_;
+  std::map<std::string, PodEntry> pods_;
+  std::set<std::string> drifted_;
+};
+
+}  // namespace phalanx::core

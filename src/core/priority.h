@@ -1,0 +1,26 @@
+// The priority of a job: its WorkloadPriorityClass, else the PriorityClass of its pods, else the
+// default of the cluster, else 0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "api/workload.h"
+#include "core/object.h"
+#include "core/state.h"
+
+namespace phalanx::core {
+
+struct Priority {
+  int32_t value = 0;
+  std::optional<api::PriorityClassRef> reference;
+};
+
+// A class that does not exist (yet) counts as 0; its reference is kept, so that the priority follows
+// as soon as the class is there.
+Priority priority_of(const State& state, const Job& job);
+
+// Puts the fields `priority` and `priorityClassRef` of a Workload's spec.
+void put_priority(const Priority& priority, json::object& spec);
+
+}  // namespace phalanx::core

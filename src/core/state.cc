@@ -1,0 +1,310 @@
+#include "core/state.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "core/names.h"
+#include "topology/assignment_encoding.h"
+
+namespace phalanx::core {
+namespace {
+
+template <typename Map>
+const typename Map::mapped_type* find(const Map& map, const typename Map::key_type& key) {
+  const auto found = map.find(key);
+  return found == map.end() ? nullptr : &found->second;
+}
+
+void append(std::string& text, std::string_view name, std::string_view value) {
+  // Lengths keep "a"+"bc" and "ab"+"c" apart.
+  text += fmt::format("{}={}:{};", name, value.size(), value);
+}
+
+void append_terms(std::string& text, std::string_view name,
+                  const std::vector<api::NodeSelectorRequirement>& requirements) {
+  for (const auto& requirement : requirements) {
+    append(text, name, requirement.key);
+    append(text, "op", std::to_string(static_cast<int>(requirement.op)));
+    for (const std::string& value : requirement.values) append(text, "v", value);
+  }
+}
+
+void append_topology(std::string& text, const api::TopologyRequest& request) {
+  append(text, "required", request.required.value_or("-"));
+  append(text, "preferred", request.preferred.value_or("-"));
+  append(text, "group", request.group_name.value_or("-"));
+  text += fmt::format("u{}b{};", request.unconstrained, request.balanced);
+  for (const api::SliceConstraint& layer : request.constraints()) {
+    append(text, std::to_string(layer.size), layer.topology);
+  }
+}
+
+void append_pod_set(std::string& text, const placement::PodSet& pod_set) {
+  text += fmt::format("{}[{};", pod_set.name, pod_set.count);
+  for (const auto& [resource, amount] : pod_set.requests) {
+    append(text, resource, std::to_string(amount));
+  }
+  for (const auto& [key, value] : pod_set.node_selector) append(text, key, value);
+  for (const api::Toleration& toleration : pod_set.tolerations) {
+    append(text, "t", toleration.key);
+    append(text, toleration.exists ? "exists" : "equals", toleration.value);
+    append(text, "e", toleration.effect);
+  }
+  if (pod_set.affinity.required) {
+    text += "affinity;";
+    for (const api::NodeSelectorTerm& term : *pod_set.affinity.required) {
+      text += "|";
+      append_terms(text, "x", term.expressions);
+      append_terms(text, "f", term.fields);
+    }
+  }
+  for (const api::PreferredTerm& preferred : pod_set.affinity.preferred) {
+    text += fmt::format("prefer{};", preferred.weight);
+    append_terms(text, "x", preferred.term.expressions);
+    append_terms(text, "f", preferred.term.fields);
+  }
+  if (pod_set.topology) append_topology(text, *pod_set.topology);
+  text += "]";
+}
+
+std::string missing(std::string_view what, const std::vector<std::string>& names) {
+  return fmt::format("references missing {}(s): {}", what, fmt::join(names, ","));
+}
+
+// Flavors of the queue that do not exist, and topologies of its flavors that do not.
+struct Missing {
+  std::vector<std::string> flavors;
+  std::vector<std::string> topologies;
+};
+
+Missing missing_of(const State& state, const api::ClusterQueue& queue) {
+  Missing result;
+  for (const api::ResourceGroup& group : queue.groups) {
+    for (const api::FlavorQuotas& quotas : group.flavors) {
+      const api::ResourceFlavor* flavor = state.flavor(quotas.flavor);
+      if (flavor == nullptr) {
+        result.flavors.push_back(quotas.flavor);
+      } else if (!flavor->topology_name.empty() &&
+                 !state.topologies.contains(flavor->topology_name)) {
+        result.topologies.push_back(
+            fmt::format("there is no Topology \"{}\" for TAS flavor \"{}\"", flavor->topology_name,
+                        flavor->meta.name));
+      }
+    }
+  }
+  return result;
+}
+
+// Problems that no change of the cluster can solve, only a change of the workload.
+std::string problem_of(const WorkloadState& workload) {
+  for (const placement::PodSet& pod_set : workload.request.pod_sets) {
+    if (!pod_set.topology) continue;
+    const auto constraints = pod_set.topology->constraints();
+    if (constraints.empty() || constraints.front().size <= 0 || pod_set.count == 0) continue;
+    const int32_t size = constraints.front().size;
+    if (pod_set.count % size != 0) {
+      return fmt::format(
+          "pod set {}: the slice size {} does not divide its {} pods; choose a size that does, or "
+          "another number of pods",
+          pod_set.name, size, pod_set.count);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+bool State::hold(const std::string& workload, std::optional<Holding> holding) {
+  const auto booked = holdings.find(workload);
+  if (!holding) {
+    if (booked == holdings.end()) return false;
+    ledger.release(workload);
+    account.release(workload);
+    holdings.erase(booked);
+    return true;
+  }
+  if (booked != holdings.end() && booked->second == *holding) return false;
+  ledger.book(workload, holding->reservation);
+  if (booked == holdings.end() || booked->second.pod_sets != holding->pod_sets) {
+    if (holding->pod_sets.empty()) {
+      account.release(workload);
+    } else {
+      account.hold(workload, holding->pod_sets);
+    }
+  }
+  holdings[workload] = std::move(*holding);
+  return true;
+}
+
+void State::hold_again(const std::string& flavor) {
+  for (const auto& [workload, holding] : holdings) {
+    for (const HeldPodSet& pod_set : holding.pod_sets) {
+      if (pod_set.flavor != flavor) continue;
+      account.hold(workload, holding.pod_sets);
+      break;
+    }
+  }
+}
+
+uint64_t State::version(const api::ObjectKey& key) const {
+  const Known* entry = find(known, key);
+  return entry == nullptr ? 0 : entry->resource_version;
+}
+
+const api::ResourceFlavor* State::flavor(const std::string& name) const {
+  return find(flavors, name);
+}
+
+const api::ClusterQueue* State::cluster_queue_of(const WorkloadState& workload) const {
+  const api::LocalQueue* local = find(local_queues, workload.local_queue());
+  return local == nullptr ? nullptr : find(cluster_queues, local->cluster_queue);
+}
+
+const Job* State::job_of(const WorkloadState& workload) const {
+  const api::OwnerReference* owner = workload.object.meta.controller();
+  if (owner == nullptr) return nullptr;
+  const api::ObjectKey* key = find(job_of_uid, owner->uid);
+  return key == nullptr ? nullptr : find(jobs, *key);
+}
+
+const WorkloadState* State::workload(const std::string& name) const {
+  return find(workloads, name);
+}
+
+api::ContainerDefaults State::container_defaults(const std::string& namespace_) const {
+  api::ContainerDefaults defaults;
+  const std::string prefix = namespace_ + "/";
+  for (auto entry = limit_ranges.lower_bound(prefix);
+       entry != limit_ranges.end() && entry->first.starts_with(prefix); ++entry) {
+    const api::ContainerDefaults& own = entry->second.defaults;
+    defaults.requests.insert(own.requests.begin(), own.requests.end());
+    defaults.limits.insert(own.limits.begin(), own.limits.end());
+  }
+  return defaults;
+}
+
+api::ObjectKey workload_key(const api::Workload& workload) {
+  return {api::Kind::kWorkload, workload.namespace_, workload.name};
+}
+
+api::ObjectKey key_of(api::Kind kind, const std::string& full_name) {
+  const size_t slash = full_name.find('/');
+  if (slash == std::string::npos) return {kind, "", full_name};
+  return {kind, full_name.substr(0, slash), full_name.substr(slash + 1)};
+}
+
+Activity activity_of(const State& state, const api::ClusterQueue& queue) {
+  if (queue.meta.deleted) {
+    return {false, "Terminating", "Can't admit new workloads; clusterQueue is terminating"};
+  }
+  const Missing missing_objects = missing_of(state, queue);
+  std::vector<std::string> reasons;
+  std::vector<std::string> messages;
+  if (queue.stop_policy != api::StopPolicy::kNone) {
+    reasons.emplace_back("Stopped");
+    messages.emplace_back("is stopped");
+  }
+  if (!missing_objects.flavors.empty()) {
+    reasons.emplace_back("FlavorNotFound");
+    messages.push_back(missing("ResourceFlavor", missing_objects.flavors));
+  }
+  if (!queue.admission_checks.empty()) {
+    reasons.emplace_back("AdmissionCheckNotFound");
+    messages.push_back(missing("AdmissionCheck", queue.admission_checks));
+  }
+  if (!missing_objects.topologies.empty()) {
+    reasons.emplace_back("TopologyNotFound");
+    messages.push_back(fmt::format("{}", fmt::join(missing_objects.topologies, ", ")));
+  }
+  if (reasons.empty()) return {true, "Ready", "Can admit new workloads"};
+  return {false, reasons.front(),
+          fmt::format("Can't admit new workloads: {}.", fmt::join(messages, ", "))};
+}
+
+Activity activity_of(const State& state, const api::LocalQueue& queue) {
+  if (queue.stop_policy != api::StopPolicy::kNone) {
+    return {false, "Stopped", "LocalQueue is stopped"};
+  }
+  const api::ClusterQueue* cluster_queue = find(state.cluster_queues, queue.cluster_queue);
+  constexpr std::string_view kMessage = "Can't submit new workloads to clusterQueue";
+  if (cluster_queue == nullptr) {
+    return {false, "ClusterQueueDoesNotExist", std::string(kMessage)};
+  }
+  if (!activity_of(state, *cluster_queue).active) {
+    return {false, "ClusterQueueIsInactive", std::string(kMessage)};
+  }
+  return {true, "Ready", "Can submit new workloads to localQueue"};
+}
+
+std::optional<QueueProblem> queue_problem(const State& state, const WorkloadState& workload) {
+  const auto inadmissible = [](std::string message) {
+    return QueueProblem{std::string(names::kInadmissible), std::move(message)};
+  };
+  if (!workload.problem.empty()) {
+    return QueueProblem{std::string(names::kMisconfigured), workload.problem};
+  }
+  const std::string& queue_name = workload.object.queue_name;
+  if (queue_name.empty()) {
+    return inadmissible(
+        fmt::format("it names no LocalQueue; set the label {}", names::kQueueLabel));
+  }
+  const api::LocalQueue* local = find(state.local_queues, workload.local_queue());
+  if (local == nullptr) return inadmissible(fmt::format("LocalQueue {} doesn't exist", queue_name));
+  if (local->stop_policy != api::StopPolicy::kNone) {
+    return inadmissible(fmt::format("LocalQueue {} is stopped", queue_name));
+  }
+  const api::ClusterQueue* queue = find(state.cluster_queues, local->cluster_queue);
+  if (queue == nullptr) {
+    return inadmissible(fmt::format("ClusterQueue {} doesn't exist", local->cluster_queue));
+  }
+  const Activity activity = activity_of(state, *queue);
+  if (!activity.active) {
+    return inadmissible(fmt::format("ClusterQueue {} is inactive", local->cluster_queue));
+  }
+  const api::Namespace* own = find(state.namespaces, workload.object.namespace_);
+  static const std::map<std::string, std::string> kNoLabels;
+  const auto& labels = own == nullptr ? kNoLabels : own->meta.labels;
+  if (!queue->namespace_selector || !queue->namespace_selector->matches(labels)) {
+    return inadmissible("Workload namespace doesn't match ClusterQueue selector");
+  }
+  return std::nullopt;
+}
+
+WorkloadState derive_workload(const State& state, api::Workload object) {
+  WorkloadState workload;
+  const api::ContainerDefaults defaults = state.container_defaults(object.namespace_);
+  workload.request.name = object.namespace_ + "/" + object.name;
+  for (const api::WorkloadPodSet& pod_set : object.pod_sets) {
+    const api::PodSpec& spec = pod_set.pod_template.spec;
+    placement::PodSet request{pod_set.name,
+                              pod_set.count,
+                              pod_set.pod_template.resources.effective(defaults),
+                              spec.node_selector,
+                              spec.tolerations,
+                              spec.affinity,
+                              pod_set.topology,
+                              std::nullopt};
+    if (!state.configuration.topology_aware_scheduling) request.topology.reset();
+    append_pod_set(workload.shape, request);
+    workload.request.pod_sets.push_back(std::move(request));
+  }
+  workload.assignments.resize(object.pod_sets.size());
+  if (object.admission) {
+    for (const api::PodSetAssignment& assignment : *object.admission) {
+      if (!assignment.topology_assignment) continue;
+      auto decoded = topology::decode_assignment(*assignment.topology_assignment, assignment.path);
+      if (!decoded) {
+        workload.problem = decoded.error().message;
+        continue;
+      }
+      for (size_t i = 0; i < object.pod_sets.size(); ++i) {
+        if (object.pod_sets[i].name == assignment.pod_set) workload.assignments[i] = *decoded;
+      }
+    }
+  }
+  workload.object = std::move(object);
+  if (workload.problem.empty()) workload.problem = problem_of(workload);
+  return workload;
+}
+
+}  // namespace phalanx::core

@@ -1,0 +1,125 @@
+// Everything the core knows of the cluster: the objects, decoded, with the indexes that decisions need.
+//
+// It is what the API server said last, nothing else: a core that is thrown away and told everything
+// again has the same state. Decisions that are on their way to the API server are in the outbox, and
+// what they take is assumed in the ledger and the node account.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "api/topology_assignment.h"
+#include "core/adapter.h"
+#include "core/configuration.h"
+#include "core/node_account.h"
+#include "core/object.h"
+#include "placement/pod_set.h"
+#include "quota/ledger.h"
+
+namespace phalanx::core {
+
+struct Known {
+  std::string uid;
+  uint64_t resource_version = 0;
+};
+
+// A Workload with what is derived from it.
+struct WorkloadState {
+  api::Workload object;
+  placement::Workload request;  // its pod sets as placement sees them, with namespace defaults
+  // What decides whether it can be admitted, as text: equal texts get equal answers in one queue.
+  std::string shape;
+  // By pod set, in order; nullopt where there is none.
+  std::vector<std::optional<api::TopologyAssignment>> assignments;
+  std::string problem;  // why it can never be admitted as it is; empty: it may
+
+  [[nodiscard]] bool reserved() const {
+    return object.admission && object.quota_reserved.value_or(false);
+  }
+  [[nodiscard]] bool admitted() const { return reserved() && object.admitted.value_or(false); }
+  [[nodiscard]] bool evicted() const { return api::holds(object.conditions, "Evicted"); }
+  [[nodiscard]] std::string local_queue() const {
+    return object.namespace_ + "/" + object.queue_name;
+  }
+};
+
+// What a workload holds, for the ledger and the account.
+struct Holding {
+  quota::Reservation reservation;
+  std::vector<HeldPodSet> pod_sets;
+
+  bool operator==(const Holding&) const = default;
+};
+
+struct State {
+  Time now{};
+  Configuration configuration;
+  const Adapters* adapters = nullptr;
+
+  std::map<api::ObjectKey, Known> known;  // every object, with its version
+  std::map<std::string, api::Namespace> namespaces;
+  std::map<std::string, api::LimitRange> limit_ranges;  // by full name
+  std::map<std::string, api::PriorityClass> priority_classes;
+  std::map<std::string, api::PriorityClass> workload_priority_classes;
+  std::map<std::string, Node> nodes_with_problems;  // nodes that cannot take part
+  std::map<std::string, Topology> topologies;
+  std::map<std::string, api::ResourceFlavor> flavors;
+  std::map<std::string, api::ClusterQueue> cluster_queues;
+  std::map<std::string, api::LocalQueue> local_queues;  // by full name, as are the rest
+  std::map<std::string, WorkloadState> workloads;
+  std::map<std::string, Pod> pods;  // those that carry a workload annotation
+  std::map<api::ObjectKey, Job> jobs;
+
+  // Indexes.
+  std::map<std::string, std::set<std::string>> workloads_of_owner;  // by uid of the job
+  std::map<std::string, std::set<std::string>> workloads_of_local_queue;
+  std::map<std::string, std::set<std::string>> local_queues_of_cluster_queue;
+  std::map<std::string, std::set<std::string>> pods_of_workload;
+  std::map<std::string, api::ObjectKey> job_of_uid;
+
+  quota::Ledger ledger;
+  NodeAccount account;
+  std::map<std::string, Holding> holdings;  // as booked in both
+
+  // Books what a workload holds in place of what it held; nullopt: nothing any more. Returns whether
+  // that changed anything.
+  bool hold(const std::string& workload, std::optional<Holding> holding);
+  // Books once more what workloads hold that are placed in a flavor whose tree is another one now.
+  void hold_again(const std::string& flavor);
+
+  [[nodiscard]] uint64_t version(const api::ObjectKey& key) const;
+  [[nodiscard]] const api::ResourceFlavor* flavor(const std::string& name) const;
+  [[nodiscard]] const api::ClusterQueue* cluster_queue_of(const WorkloadState& workload) const;
+  [[nodiscard]] const Job* job_of(const WorkloadState& workload) const;
+  [[nodiscard]] const WorkloadState* workload(const std::string& name) const;
+  // What containers of a namespace get that say nothing themselves.
+  [[nodiscard]] api::ContainerDefaults container_defaults(const std::string& namespace_) const;
+};
+
+api::ObjectKey workload_key(const api::Workload& workload);
+// "namespace/name" taken apart.
+api::ObjectKey key_of(api::Kind kind, const std::string& full_name);
+
+// Whether a queue admits, and if not why, in the words of its Active condition.
+struct Activity {
+  bool active = false;
+  std::string reason;
+  std::string message;
+};
+Activity activity_of(const State& state, const api::ClusterQueue& queue);
+Activity activity_of(const State& state, const api::LocalQueue& queue);
+
+// Why a workload is in no queue, whatever is free: its queue is missing, stopped or not for it.
+struct QueueProblem {
+  std::string reason;
+  std::string message;
+};
+std::optional<QueueProblem> queue_problem(const State& state, const WorkloadState& workload);
+
+// Derives request, shape, assignments and problem.
+WorkloadState derive_workload(const State& state, api::Workload object);
+
+}  // namespace phalanx::core

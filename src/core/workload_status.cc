@@ -1,0 +1,186 @@
+#include "core/workload_status.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/quantity.h"
+#include "base/saturating.h"
+#include "core/names.h"
+#include "core/outbox.h"
+#include "topology/assignment_encoding.h"
+
+namespace phalanx::core {
+namespace {
+
+constexpr size_t kMaxMessage = 32'768;
+
+json::object amounts_json(const api::ResourceAmounts& amounts) {
+  json::object object;
+  for (const auto& [name, amount] : amounts) object[name] = format_amount(name, amount);
+  return object;
+}
+
+json::object strings_json(const std::map<std::string, std::string>& strings) {
+  json::object object;
+  for (const auto& [key, value] : strings) object[key] = value;
+  return object;
+}
+
+const api::PodSetAssignment* assignment_of(const api::Workload& workload,
+                                           const std::string& pod_set) {
+  const auto found =
+      std::ranges::find(*workload.admission, pod_set, &api::PodSetAssignment::pod_set);
+  return found == workload.admission->end() ? nullptr : &*found;
+}
+
+int32_t reclaimable_of(const State& state, const api::Workload& workload,
+                       const std::string& pod_set) {
+  if (!state.configuration.reclaimable_pods) return 0;
+  const auto found = workload.reclaimable.find(pod_set);
+  return found == workload.reclaimable.end() ? 0 : found->second;
+}
+
+}  // namespace
+
+StatusChange::StatusChange(const State& state, const WorkloadState& workload)
+    : state_(state), workload_(workload), conditions_(workload.object.conditions) {}
+
+void StatusChange::set(std::string_view type, bool holds, std::string_view reason,
+                       std::string message) {
+  if (message.size() > kMaxMessage) message.resize(kMaxMessage);
+  changed_ |= api::set_condition(
+      conditions_, {std::string(type), holds, std::string(reason), std::move(message),
+                    workload_.object.meta.generation, state_.now});
+}
+
+void StatusChange::set_admission(json::value admission) {
+  fields_["admission"] = std::move(admission);
+  changed_ = true;
+}
+
+void StatusChange::clear_admission() {
+  if (!workload_.object.admission) return;
+  fields_["admission"] = nullptr;
+  changed_ = true;
+}
+
+void StatusChange::set_reclaimable(const std::map<std::string, int32_t>& pods) {
+  if (pods == workload_.object.reclaimable) return;
+  json::array list;
+  for (const auto& [pod_set, count] : pods) {
+    list.push_back(json::object{{"name", pod_set}, {"count", count}});
+  }
+  fields_["reclaimablePods"] = std::move(list);
+  changed_ = true;
+}
+
+Write StatusChange::write() const {
+  json::object status = fields_;
+  status["conditions"] = api::conditions_json(conditions_);
+  return merge_patch(workload_key(workload_.object), workload_.object.meta,
+                     {{"status", std::move(status)}}, true);
+}
+
+Result<json::value> admission_json(const WorkloadState& workload, const std::string& cluster_queue,
+                                   const std::vector<quota::FlavorChoice>& choices) {
+  json::array assignments;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const placement::PodSet& pod_set = workload.request.pod_sets[i];
+    json::object assignment{{"name", pod_set.name},
+                            {"flavors", strings_json(choices[i].flavors)},
+                            {"resourceUsage", amounts_json(choices[i].usage)},
+                            {"count", pod_set.count}};
+    if (choices[i].topology && !choices[i].topology->domains.empty()) {
+      auto encoded = topology::encode_v1beta2(*choices[i].topology);
+      if (!encoded) return within("pod set " + pod_set.name, encoded.error());
+      assignment["topologyAssignment"] = std::move(*encoded);
+    }
+    assignments.push_back(std::move(assignment));
+  }
+  return json::object{{"clusterQueue", cluster_queue},
+                      {"podSetAssignments", std::move(assignments)}};
+}
+
+Result<Write> admission_write(const State& state, const WorkloadState& workload,
+                              const std::string& cluster_queue,
+                              const std::vector<quota::FlavorChoice>& choices) {
+  ASSIGN_OR_RETURN(json::value admission, admission_json(workload, cluster_queue, choices));
+  StatusChange change(state, workload);
+  change.set_admission(std::move(admission));
+  change.set(names::kQuotaReserved, true, names::kQuotaReserved,
+             fmt::format("Quota reserved in ClusterQueue {}", cluster_queue));
+  change.set(names::kAdmitted, true, names::kAdmitted, "The workload is admitted");
+  if (workload.evicted()) {
+    const api::Condition* evicted = api::find_condition(workload.object.conditions, names::kEvicted);
+    change.set(names::kEvicted, false, names::kQuotaReserved,
+               "Previously: " + evicted->message);
+  }
+  return change.write();
+}
+
+std::optional<Write> pending_write(const State& state, const WorkloadState& workload,
+                                   std::string_view reason, const std::string& message) {
+  StatusChange change(state, workload);
+  change.set(names::kQuotaReserved, false, reason, message);
+  if (!change.any()) return std::nullopt;
+  return change.write();
+}
+
+std::optional<Holding> holding_of(const State& state, const WorkloadState& workload) {
+  const api::Workload& object = workload.object;
+  if (!object.admission || !object.quota_reserved.value_or(object.admitted.value_or(false))) {
+    return std::nullopt;
+  }
+  Holding holding;
+  holding.reservation.cluster_queue = object.cluster_queue;
+  holding.reservation.local_queue = workload.local_queue();
+  holding.reservation.admitted = object.admitted.value_or(false) && !object.finished;
+  const std::string name = object.namespace_ + "/" + object.name;
+  for (size_t i = 0; i < object.pod_sets.size(); ++i) {
+    const api::WorkloadPodSet& pod_set = object.pod_sets[i];
+    const api::PodSetAssignment* assignment = assignment_of(object, pod_set.name);
+    if (assignment == nullptr) continue;
+    const int32_t count = assignment->count.value_or(pod_set.count);
+    const int32_t reclaimable = std::min(count, reclaimable_of(state, object, pod_set.name));
+    // A finished workload keeps what its remaining pods use until they are gone.
+    const int64_t held =
+        object.finished
+            ? std::min<int64_t>(count, state.account.live_pods(name, pod_set.name))
+            : count - reclaimable;
+    for (const auto& [resource, amount] : assignment->usage) {
+      const auto flavor = assignment->flavors.find(resource);
+      if (flavor == assignment->flavors.end() || count == 0) continue;
+      const int64_t part = amount / count * held;
+      if (part != 0) holding.reservation.usage[{flavor->second, resource}] += part;
+    }
+    HeldPodSet pods{pod_set.name, workload.request.pod_sets[i].requests, "",
+                    workload.assignments[i], reclaimable};
+    if (!assignment->flavors.empty()) pods.flavor = assignment->flavors.begin()->second;
+    holding.pod_sets.push_back(std::move(pods));
+  }
+  if (!object.finished) return holding;
+  holding.pod_sets.clear();  // on the nodes each remaining pod is counted by itself
+  if (holding.reservation.usage.empty()) return std::nullopt;
+  return holding;
+}
+
+Holding holding_for(const WorkloadState& workload, const std::string& cluster_queue,
+                    const std::vector<quota::FlavorChoice>& choices) {
+  Holding holding;
+  holding.reservation.cluster_queue = cluster_queue;
+  holding.reservation.local_queue = workload.local_queue();
+  holding.reservation.admitted = true;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    const placement::PodSet& pod_set = workload.request.pod_sets[i];
+    for (const auto& [resource, amount] : choices[i].usage) {
+      int64_t& sum = holding.reservation.usage[{choices[i].flavors.at(resource), resource}];
+      sum = saturating_add(sum, amount);
+    }
+    holding.pod_sets.push_back({pod_set.name, pod_set.requests, choices[i].topology_flavor,
+                                choices[i].topology, 0});
+  }
+  return holding;
+}
+
+}  // namespace phalanx::core

@@ -1,0 +1,55 @@
+// The status of a Workload: conditions and admission, and the merge patches that write them.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/event.h"
+#include "core/state.h"
+#include "quota/flavor_assignment.h"
+
+namespace phalanx::core {
+
+// Collects changes of one Workload's status into one patch.
+class StatusChange {
+ public:
+  StatusChange(const State& state, const WorkloadState& workload);
+
+  // Sets a condition; the time is that of the step.
+  void set(std::string_view type, bool holds, std::string_view reason, std::string message);
+  void set_admission(json::value admission);
+  void clear_admission();
+  void set_reclaimable(const std::map<std::string, int32_t>& pods);
+  [[nodiscard]] bool any() const { return changed_; }
+  // The write; only if there is any change.
+  [[nodiscard]] Write write() const;
+
+ private:
+  const State& state_;
+  const WorkloadState& workload_;
+  api::Conditions conditions_;
+  json::object fields_;
+  bool changed_ = false;
+};
+
+// status.admission for these choices; the error is an assignment that does not fit into an object.
+Result<json::value> admission_json(const WorkloadState& workload, const std::string& cluster_queue,
+                                   const std::vector<quota::FlavorChoice>& choices);
+
+// The admission, written down: quota is reserved, and, with no checks to wait for, admitted.
+Result<Write> admission_write(const State& state, const WorkloadState& workload,
+                              const std::string& cluster_queue,
+                              const std::vector<quota::FlavorChoice>& choices);
+
+// Not admitted, and why; nullopt if the workload says so already.
+std::optional<Write> pending_write(const State& state, const WorkloadState& workload,
+                                   std::string_view reason, const std::string& message);
+
+// What a workload holds by its status; nullopt if it holds nothing.
+std::optional<Holding> holding_of(const State& state, const WorkloadState& workload);
+// The same for an admission that is about to be written.
+Holding holding_for(const WorkloadState& workload, const std::string& cluster_queue,
+                    const std::vector<quota::FlavorChoice>& choices);
+
+}  // namespace phalanx::core

@@ -1,0 +1,24 @@
+// batch/v1 Job as a workload: one pod set, "main", of as many pods as run at the same time.
+// KEP-2724, "Integration support", Job.
+#pragma once
+
+#include "core/adapter.h"
+
+namespace phalanx::jobs {
+
+class BatchJobAdapter final : public core::JobAdapter {
+ public:
+  [[nodiscard]] api::Kind kind() const override { return api::Kind::kJob; }
+  [[nodiscard]] core::Job read(const JsonReader& object) const override;
+  [[nodiscard]] json::object start_patch(
+      const core::Job& job, std::span<const core::Injection> injections) const override;
+  [[nodiscard]] json::object suspend_patch() const override;
+  [[nodiscard]] json::object reset_patch() const override;
+  [[nodiscard]] std::optional<json::object> restore_patch(
+      const core::Job& job, std::span<const api::PodTemplate* const> originals) const override;
+};
+
+// All adapters that there are.
+core::Adapters all_adapters();
+
+}  // namespace phalanx::jobs
