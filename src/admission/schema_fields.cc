@@ -39,8 +39,9 @@ std::string_view closest_property(const SchemaNode& schema, std::string_view nam
   size_t least = std::min<size_t>(name.size() / 3 + 1, 4);
   for (const auto& [candidate, unused] : schema.properties) {
     // cohort was meant to be cohortName: one is the beginning of the other.
-    const size_t distance =
-        candidate.starts_with(name) && name.size() >= 4 ? 1 : edit_distance(name, candidate);
+    const bool begins = std::min(name.size(), candidate.size()) >= 4 &&
+                        (candidate.starts_with(name) || name.starts_with(candidate));
+    const size_t distance = begins ? 1 : edit_distance(name, candidate);
     if (distance < least) {
       least = distance;
       closest = candidate;
