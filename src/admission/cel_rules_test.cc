@@ -29,8 +29,8 @@ constexpr std::string_view kAdmitted =
     "status: {conditions: [{type: Admitted, status: 'True', reason: R, message: '', "
     "lastTransitionTime: '2026-01-31T08:00:00Z'}]}\n";
 
-const std::vector<BrokenRule>& simple_rules() {
-  static const std::vector<BrokenRule> rules = {
+const std::vector<BrokenRule>& node_rules() {
+  static const std::vector<BrokenRule> kRules = {
       {"Topology", "self == oldSelf ||", "", "spec: {levels: [{nodeLabel: rack}]}",
        "spec.levels: can be changed only while kubernetes.io/hostname is the lowest level, before "
        "and after; create another Topology instead"},
@@ -74,6 +74,12 @@ const std::vector<BrokenRule>& simple_rules() {
        "spec.tolerations[0].effect: \"Never\" is not supported; use NoSchedule, PreferNoSchedule "
        "or "
        "NoExecute, or leave it out for all of them"},
+  };
+  return kRules;
+}
+
+const std::vector<BrokenRule>& queue_rules() {
+  static const std::vector<BrokenRule> kRules = {
       {"ClusterQueue", "!has(r.borrowingLimit)", kNew,
        "spec: {cohortName: null, resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, "
        "resources: [{name: cpu, nominalQuota: 1, borrowingLimit: 1}]}]}]}",
@@ -104,7 +110,7 @@ const std::vector<BrokenRule>& simple_rules() {
        "spec.controllerName: is example.com/check and cannot be changed; create another "
        "AdmissionCheck instead"},
   };
-  return rules;
+  return kRules;
 }
 
 // Of a workload. Where it says so, quota is reserved before and after.
@@ -129,7 +135,7 @@ constexpr std::string_view kPodClassA =
   "topologyAssignment: {levels: [block, rack], slices: [" slice "]}}]}}\n"
 
 const std::vector<BrokenWorkloadRule>& workload_spec_rules() {
-  static const std::vector<BrokenWorkloadRule> rules = {
+  static const std::vector<BrokenWorkloadRule> kRules = {
       {"(!has(oldSelf.spec.priorityClassRef) && !has(self.spec.priorityClassRef))", kReserved, "",
        kClassA, "spec.priorityClassRef: cannot be added while quota is reserved"},
       {"(!has(oldSelf.spec.priorityClassRef) && !has(self.spec.priorityClassRef))", kReserved,
@@ -169,11 +175,11 @@ const std::vector<BrokenWorkloadRule>& workload_spec_rules() {
        "a}}",
        "spec.priorityClassRef.kind: must be WorkloadPriorityClass for the group kueue.x-k8s.io"},
   };
-  return rules;
+  return kRules;
 }
 
 const std::vector<BrokenWorkloadRule>& workload_status_rules() {
-  static const std::vector<BrokenWorkloadRule> rules = {
+  static const std::vector<BrokenWorkloadRule> kRules = {
       {"size(self.spec.podSets) == size(self.status.admission.podSetAssignments)", kReserved, "",
        "status: {admission: {clusterQueue: q, podSetAssignments: [{name: leader, count: 1}]}}",
        "status.admission.podSetAssignments: has 1 items, but must have one for each of the 2 pod "
@@ -216,16 +222,19 @@ const std::vector<BrokenWorkloadRule>& workload_status_rules() {
        "status.admissionChecks[0].podSetUpdates[0].tolerations[0]: has no key, so it needs the "
        "operator Exists; name a key or set the operator"},
   };
-  return rules;
+  return kRules;
 }
 #undef ASSIGNED
 
 TEST(CelRules, AreEnforced) {
-  for (const BrokenRule& broken : simple_rules()) {
-    const std::string problems = broken.before == kNew
-                                     ? problems_of_new(broken.kind, broken.after)
-                                     : problems_of_change(broken.kind, broken.before, broken.after);
-    EXPECT_EQ(problems, broken.problem) << broken.kind << ": " << broken.rule;
+  for (const auto& rules : {node_rules(), queue_rules()}) {
+    for (const BrokenRule& broken : rules) {
+      EXPECT_EQ(broken.before == kNew
+                    ? problems_of_new(broken.kind, broken.after)
+                    : problems_of_change(broken.kind, broken.before, broken.after),
+                broken.problem)
+          << broken.kind << ": " << broken.rule;
+    }
   }
 }
 
@@ -277,12 +286,12 @@ TEST(CelRules, EachHasADocumentThatBreaksIt) {
     for (const std::string_view rule : rules) {
       const auto breaks = [&](const auto& broken) { return rule.contains(broken.rule); };
       // Rules of tolerations are the same wherever there are tolerations.
+      const auto breaks_here = [&](const BrokenRule& broken) {
+        return (broken.kind == kind || rule.starts_with("self.all(x, ")) && breaks(broken);
+      };
       const bool known =
-          std::ranges::any_of(simple_rules(),
-                              [&](const BrokenRule& broken) {
-                                return (broken.kind == kind || rule.starts_with("self.all(x, ")) &&
-                                       breaks(broken);
-                              }) ||
+          std::ranges::any_of(node_rules(), breaks_here) ||
+          std::ranges::any_of(queue_rules(), breaks_here) ||
           (kind == "Workload" && (std::ranges::any_of(workload_spec_rules(), breaks) ||
                                   std::ranges::any_of(workload_status_rules(), breaks)));
       EXPECT_TRUE(known) << kind << ": " << rule;

@@ -118,8 +118,10 @@ void check_rules(std::string_view kind, const Change& change, ProblemList& probl
 void check_topology(const Change& change, ProblemList& problems) {
   const Place place = change.after["spec"]["levels"];
   const std::vector<std::string> levels = level_keys(place);
-  if (auto problem = api::problem_of_levels(levels)) problems.add(place.path(), *problem);
-  if (!change.before.present()) return;
+  if (auto problem = api::problem_of_levels(levels)) {
+    problems.add(place.path(), *problem);
+    return;
+  }
   // Only where hosts are the leaves do the assignments that exist keep their meaning.
   const std::vector<std::string> old_levels = level_keys(change.before["spec"]["levels"]);
   if (old_levels.empty() || levels == old_levels) return;

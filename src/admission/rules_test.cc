@@ -214,8 +214,8 @@ TEST(Rules, SurviveAnyDocument) {
        {"{}", "[]", "{spec: 1}",
         "{spec: {levels: 1, podSets: [1, {count: x}], resourceGroups: [[]]}}",
         "{spec: {nodeLabels: [], tolerations: {}, namespaceSelector: []}, status: []}",
-        "{spec: {podSets: [{template: [], topologyRequest: [1]}]}, status: {conditions: {}, "
-        "admission: {podSetAssignments: [1, {topologyAssignment: {slices: [1, {}]}}]}}}"}) {
+        R"({spec: {podSets: [{template: [], topologyRequest: [1]}]}, status: {conditions: {},
+            admission: {podSetAssignments: [1, {topologyAssignment: {slices: [1, {}]}}]}}})"}) {
     const json::value document = testing::yaml(text);
     for (const std::string_view kind : {"Topology", "ResourceFlavor", "ClusterQueue", "Cohort",
                                         "LocalQueue", "AdmissionCheck", "Workload", "Unknown"}) {

@@ -105,8 +105,8 @@ inline std::string problems_of(const Admitted& admitted) {
 
 // Loading the CRDs takes a while, and what is loaded never changes.
 inline const KueueAdmission& admission() {
-  static const KueueAdmission loaded;
-  return loaded;
+  static const KueueAdmission kLoaded;
+  return kLoaded;
 }
 
 // Problems of creating a document: the good one with a patch.
