@@ -36,7 +36,7 @@ Duration restart_delay(int64_t restarts) {
 }
 
 bool restarts(const json::value& pod, int64_t exit_code) {
-  const std::string_view policy = text_field(pod, {"spec", "restartPolicy"}, "Always");
+  const std::string_view policy = text_or(pod, {"spec", "restartPolicy"}, "Always");
   return policy == "Always" || (policy == "OnFailure" && exit_code != 0);
 }
 
@@ -87,7 +87,7 @@ void Kubelets::observe_node(const Change& change, std::set<api::ObjectKey>& affe
   record.load.set_allocatable(
       api::read_node(JsonReader(change.after.get(), "", status)).allocatable);
   record.alive =
-      kubelet_state(*change.after) == KubeletState::kAlive && has_condition(*change.after, "Ready");
+      kubelet_state(*change.after) == KubeletState::kAlive && condition_is_true(*change.after, "Ready");
   if (record.alive && !was_alive) affected.insert(record.pods.begin(), record.pods.end());
 }
 
@@ -100,16 +100,16 @@ void Kubelets::observe_pod(const Change& change) {
   if (change.after == nullptr) return;
   const json::value& pod = *change.after;
   PodRecord record;
-  record.node = text_field(pod, {"spec", "nodeName"});
+  record.node = string_at(pod, {"spec", "nodeName"});
   if (record.node.empty()) return;
   record.uid = uid_of(pod);
   record.demand = pod_demand(pod);
-  record.created = text_field(pod, {"metadata", "creationTimestamp"});
+  record.created = string_at(pod, {"metadata", "creationTimestamp"});
   record.stage = stage_of(pod);
   const bool goes_on = old && old->uid == record.uid && old->stage == record.stage;
   record.since =
       goes_on ? old->since : began_at(stage_began(pod, record.stage), server_.clock().now());
-  record.counted = !is_terminal(pod) && find_field(pod, {"status", "startTime"}) != nullptr;
+  record.counted = !is_terminal(pod) && find_at(pod, {"status", "startTime"}) != nullptr;
   NodeRecord& node = nodes_[record.node];
   node.pods.insert(key);
   if (record.counted) node.load.add(record.demand);
@@ -128,12 +128,12 @@ void Kubelets::forget(const api::ObjectKey& key) {
 
 Kubelets::Stage Kubelets::stage_of(const json::value& pod) {
   if (is_terminal(pod)) return Stage::kEnded;
-  if (is_deleting(pod)) return Stage::kTerminating;
-  if (find_field(pod, {"status", "startTime"}) == nullptr) return Stage::kNew;
-  if (text_field(pod, {"status", "phase"}) != "Running") return Stage::kStarting;
+  if (is_deleted(pod)) return Stage::kTerminating;
+  if (find_at(pod, {"status", "startTime"}) == nullptr) return Stage::kNew;
+  if (string_at(pod, {"status", "phase"}) != "Running") return Stage::kStarting;
   const json::value* container = first_container(pod);
   const bool waits =
-      container != nullptr && find_field(*container, {"state", "waiting"}) != nullptr;
+      container != nullptr && find_at(*container, {"state", "waiting"}) != nullptr;
   return waits ? Stage::kBackingOff : Stage::kRunning;
 }
 
@@ -155,7 +155,7 @@ std::optional<Time> Kubelets::stage_began(const json::value& pod, Stage stage) {
     case Stage::kTerminating:
       // The timestamp says when the grace period is over.
       const auto end = time_field(pod, {"metadata", "deletionTimestamp"});
-      const auto grace = integer_field(pod, {"metadata", "deletionGracePeriodSeconds"});
+      const auto grace = integer_at(pod, {"metadata", "deletionGracePeriodSeconds"});
       return end ? std::optional(*end - seconds(grace.value_or(0))) : std::nullopt;
   }
   return std::nullopt;
@@ -185,7 +185,7 @@ void Kubelets::act(const api::ObjectKey& key) {
       }
       return;
     case Stage::kTerminating: {
-      const auto grace = integer_field(*pod, {"metadata", "deletionGracePeriodSeconds"});
+      const auto grace = integer_at(*pod, {"metadata", "deletionGracePeriodSeconds"});
       const Duration wanted =
           duration_annotation(*pod, kTerminatesAfterAnnotation).value_or(options_.terminates_after);
       const Duration delay = grace ? std::min<Duration>(wanted, seconds(*grace)) : wanted;
@@ -193,7 +193,7 @@ void Kubelets::act(const api::ObjectKey& key) {
       return;
     }
     case Stage::kEnded:
-      if (is_deleting(*pod)) terminate(key, *pod);
+      if (is_deleted(*pod)) terminate(key, *pod);
       return;
   }
 }

@@ -48,8 +48,8 @@ void complete_resources(json::object& status) {
   }
 }
 
-bool written_here(const json::value& condition) {
-  const std::string_view message = text_field(condition, {"message"});
+bool written_here(const json::object& condition) {
+  const std::string_view message = string_field(condition, "message");
   return message == kReadyMessage || message == kDownMessage || message == kNotReadyMessage;
 }
 
@@ -60,23 +60,23 @@ struct WantedTaint {
 
 std::vector<WantedTaint> wanted_taints(const json::value& node) {
   std::vector<WantedTaint> wanted;
-  if (const json::value* ready = find_condition(node, "Ready")) {
-    const std::string_view status = text_field(*ready, {"status"});
+  if (const json::object* ready = find_condition(node, "Ready")) {
+    const std::string_view status = string_field(*ready, "status");
     const std::string_view key = status == "Unknown" ? kUnreachableTaint : kNotReadyTaint;
     if (status != "True") wanted = {{key, "NoSchedule"}, {key, "NoExecute"}};
   }
-  if (boolean_field(node, {"spec", "unschedulable"})) {
+  if (true_at(node, {"spec", "unschedulable"})) {
     wanted.push_back({kUnschedulableTaint, "NoSchedule"});
   }
   return wanted;
 }
 
 bool is(const json::value& taint, const WantedTaint& wanted) {
-  return text_field(taint, {"key"}) == wanted.key && text_field(taint, {"effect"}) == wanted.effect;
+  return string_at(taint, {"key"}) == wanted.key && string_at(taint, {"effect"}) == wanted.effect;
 }
 
 bool follows_condition(const json::value& taint) {
-  const std::string_view key = text_field(taint, {"key"});
+  const std::string_view key = string_at(taint, {"key"});
   return key == kNotReadyTaint || key == kUnreachableTaint || key == kUnschedulableTaint;
 }
 
@@ -89,7 +89,7 @@ json::array taints_of(const json::value& node, Time now) {
     if (follows_condition(taint) && !stays) continue;
     taints.push_back(taint);
     const bool undated =
-        text_field(taint, {"effect"}) == "NoExecute" && !find_field(taint, {"timeAdded"});
+        string_at(taint, {"effect"}) == "NoExecute" && !find_at(taint, {"timeAdded"});
     if (undated && taint.is_object()) {
       taints.back().get_object()["timeAdded"] = format_time(now);
     }
@@ -109,16 +109,16 @@ constexpr Time kNever = Time::max();
 // Until when a pod may stay in spite of one taint.
 Time tolerated_until(const json::value& pod, const json::value& taint, Time now) {
   const Time added = time_field(taint, {"timeAdded"}).value_or(now);
-  const api::Taint read{std::string(text_field(taint, {"key"})),
-                        std::string(text_field(taint, {"value"})),
-                        std::string(text_field(taint, {"effect"}))};
+  const api::Taint read{std::string(string_at(taint, {"key"})),
+                        std::string(string_at(taint, {"value"})),
+                        std::string(string_at(taint, {"effect"}))};
   DecodeStatus status;
   const auto tolerations =
       api::read_tolerations(JsonReader(&pod, "", status).object("spec"), "tolerations");
   const auto raw = list_field(pod, {"spec", "tolerations"});
   for (size_t i = 0; i < tolerations.size(); ++i) {
     if (!tolerations[i].tolerates(read)) continue;
-    const auto limit = integer_field(raw[i], {"tolerationSeconds"});
+    const auto limit = integer_at(raw[i], {"tolerationSeconds"});
     if (!limit) return kNever;
     constexpr int64_t kLongest = 1'000'000'000;  // 30 years: as good as for ever
     return added + seconds(std::clamp<int64_t>(*limit, 0, kLongest));
@@ -136,9 +136,9 @@ struct Eviction {
 Eviction eviction_of(const json::value& pod, const json::value& node, Time now) {
   Eviction earliest;
   for (const json::value& taint : list_field(node, {"spec", "taints"})) {
-    if (text_field(taint, {"effect"}) != "NoExecute") continue;
+    if (string_at(taint, {"effect"}) != "NoExecute") continue;
     const Time until = tolerated_until(pod, taint, now);
-    if (until < earliest.at) earliest = {until, std::string(text_field(taint, {"key"}))};
+    if (until < earliest.at) earliest = {until, std::string(string_at(taint, {"key"}))};
   }
   return earliest;
 }
@@ -163,7 +163,7 @@ bool NodeLifecycle::react() {
     timers_.cancel(change.key);
     if (change.key.kind == api::Kind::kPod) {
       if (change.before != nullptr) {
-        const std::string node(text_field(*change.before, {"spec", "nodeName"}));
+        const std::string node(string_at(*change.before, {"spec", "nodeName"}));
         const auto found = pods_on_.find(node);
         if (found != pods_on_.end() && found->second.erase(change.key) > 0 &&
             found->second.empty()) {
@@ -171,7 +171,7 @@ bool NodeLifecycle::react() {
         }
       }
       if (change.after != nullptr) {
-        const std::string node(text_field(*change.after, {"spec", "nodeName"}));
+        const std::string node(string_at(*change.after, {"spec", "nodeName"}));
         if (!node.empty()) pods_on_[node].insert(change.key);
       }
     }
@@ -180,7 +180,7 @@ bool NodeLifecycle::react() {
     if (change.key.kind != api::Kind::kNode || change.after == nullptr) continue;
     const auto found = pods_on_.find(change.key.name);
     const auto taints = [](const Stored& node) {
-      const json::value* list = node ? find_field(*node, {"spec", "taints"}) : nullptr;
+      const json::value* list = node ? find_at(*node, {"spec", "taints"}) : nullptr;
       return list == nullptr ? json::value() : *list;
     };
     if (found == pods_on_.end() || taints(change.before) == taints(change.after)) continue;
@@ -200,7 +200,7 @@ bool NodeLifecycle::react() {
 
 void NodeLifecycle::sync_node(const api::ObjectKey& key) {
   const Stored node = informer_.find(key);
-  if (node == nullptr || is_deleting(*node)) return;
+  if (node == nullptr || is_deleted(*node)) return;
   if (note_stop(key, *node)) return;
   if (label(key, *node)) return;
   if (report(key, *node)) return;
@@ -219,7 +219,7 @@ bool NodeLifecycle::note_stop(const api::ObjectKey& key, const json::value& node
 }
 
 bool NodeLifecycle::label(const api::ObjectKey& key, const json::value& node) {
-  const bool labelled = find_field(node, {"metadata", "labels", api::kHostnameLabel}) != nullptr;
+  const bool labelled = find_at(node, {"metadata", "labels", api::kHostnameLabel}) != nullptr;
   if (labelled || kubelet_state(node) == KubeletState::kDown) return false;
   json::object labels;
   labels[api::kHostnameLabel] = key.name;
@@ -229,7 +229,7 @@ bool NodeLifecycle::label(const api::ObjectKey& key, const json::value& node) {
 
 bool NodeLifecycle::report(const api::ObjectKey& key, const json::value& node) {
   const Time now = server_.clock().now();
-  const json::value* ready = find_condition(node, "Ready");
+  const json::object* ready = find_condition(node, "Ready");
   json::object status = status_of(node);
   const json::object old = status;
   switch (kubelet_state(node)) {
@@ -266,7 +266,7 @@ bool NodeLifecycle::taint(const api::ObjectKey& key, const json::value& node) {
   auto written = server_.patch(
       key, PatchType::kMerge,
       json::object{
-          {"metadata", {{"resourceVersion", text_field(node, {"metadata", "resourceVersion"})}}},
+          {"metadata", {{"resourceVersion", string_at(node, {"metadata", "resourceVersion"})}}},
           {"spec", json::object{{"taints", std::move(taints)}}}});
   if (!written) timers_.set(key, server_.clock().now() + kRetryDelay);
   return true;
@@ -274,8 +274,8 @@ bool NodeLifecycle::taint(const api::ObjectKey& key, const json::value& node) {
 
 void NodeLifecycle::sync_pod(const api::ObjectKey& key) {
   const Stored pod = informer_.find(key);
-  if (pod == nullptr || is_deleting(*pod) || is_terminal(*pod)) return;
-  const std::string node_name(text_field(*pod, {"spec", "nodeName"}));
+  if (pod == nullptr || is_deleted(*pod) || is_terminal(*pod)) return;
+  const std::string node_name(string_at(*pod, {"spec", "nodeName"}));
   const Stored node = informer_.find({api::Kind::kNode, "", node_name});
   if (node_name.empty() || node == nullptr) return;
   const Time now = server_.clock().now();

@@ -1,8 +1,5 @@
-// Reading and changing the documents of the API server, for the actors of the embedded cluster.
-//
-// Documents come from anybody: a field that is absent, null or of another type reads as its
-// fallback, and nothing here throws. Strict reading, with errors that name the field, is
-// base/json.h; whoever validates uses that.
+// What the actors of the embedded cluster read of documents and write to them, beyond the plain
+// fields of sim/document.h: times, owners, finalizers, statuses.
 #pragma once
 
 #include <cstdint>
@@ -17,26 +14,18 @@
 #include "base/json.h"
 #include "base/time.h"
 #include "sim/api_server.h"
+#include "sim/document.h"
 
 namespace phalanx::sim {
 
-using FieldPath = std::initializer_list<std::string_view>;
-
-// nullptr if the field is absent or null.
-const json::value* find_field(const json::value& document, FieldPath path);
-// The view lives as long as the document.
-std::string_view text_field(const json::value& document, FieldPath path,
-                            std::string_view fallback = "");
-std::optional<int64_t> integer_field(const json::value& document, FieldPath path);
-bool boolean_field(const json::value& document, FieldPath path, bool fallback = false);
+// The text of a field, or `fallback` if it is no text.
+std::string_view text_or(const json::value& document, FieldPath path, std::string_view fallback);
 std::optional<Time> time_field(const json::value& document, FieldPath path);
 std::span<const json::value> list_field(const json::value& document, FieldPath path);
 
-std::string_view uid_of(const json::value& document);
 std::string_view annotation_of(const json::value& document, std::string_view name);
 // The duration in an annotation; nullopt if there is none or if it cannot be read.
 std::optional<Duration> duration_annotation(const json::value& document, std::string_view name);
-bool is_deleting(const json::value& document);
 bool has_finalizer(const json::value& document, std::string_view name);
 // nullopt for documents of kinds that nobody here knows.
 std::optional<api::ObjectKey> key_of(const json::value& document);
@@ -56,16 +45,6 @@ std::optional<OwnerReference> controller_of(const json::value& document);
 // Whether a pod has ended: Succeeded or Failed.
 bool is_terminal(const json::value& pod);
 
-const json::value* find_condition(const json::value& document, std::string_view type);
-bool has_condition(const json::value& document, std::string_view type,
-                   std::string_view status = "True");
-
-struct Condition {
-  std::string_view type;
-  std::string_view status;
-  std::string_view reason;
-  std::string_view message;
-};
 // Adds or changes a condition of a status object. lastTransitionTime moves only with the status.
 void set_condition(json::object& status, const Condition& condition, Time now);
 

@@ -22,17 +22,17 @@ std::string address_of(const json::value& pod) {
 
 const json::value* container_status(const json::value& pod, std::string_view name) {
   for (const json::value& status : list_field(pod, {"status", "containerStatuses"})) {
-    if (text_field(status, {"name"}) == name) return &status;
+    if (string_at(status, {"name"}) == name) return &status;
   }
   return nullptr;
 }
 
 int64_t restarts_of(const json::value* container) {
-  return container == nullptr ? 0 : integer_field(*container, {"restartCount"}).value_or(0);
+  return container == nullptr ? 0 : integer_at(*container, {"restartCount"}).value_or(0);
 }
 
 std::string_view started_at(const json::value* container) {
-  return container == nullptr ? "" : text_field(*container, {"state", "running", "startedAt"});
+  return container == nullptr ? "" : string_at(*container, {"state", "running", "startedAt"});
 }
 
 json::object terminated(const json::value* container, int64_t exit_code, Time now) {
@@ -50,9 +50,9 @@ template <typename Describe>
 json::array container_statuses(const json::value& pod, bool ready, Describe describe) {
   json::array statuses;
   for (const json::value& container : list_field(pod, {"spec", "containers"})) {
-    const std::string_view name = text_field(container, {"name"});
+    const std::string_view name = string_at(container, {"name"});
     const json::value* old = container_status(pod, name);
-    json::object status{{"name", name},     {"image", text_field(container, {"image"})},
+    json::object status{{"name", name},     {"image", string_at(container, {"image"})},
                         {"imageID", ""},    {"ready", ready},
                         {"started", ready}, {"restartCount", restarts_of(old)}};
     describe(status, old);
@@ -106,7 +106,7 @@ json::object running_status(const json::value& pod, Time now) {
   status["containerStatuses"] =
       container_statuses(pod, true, [&](json::object& container, const json::value* old) {
         const json::value* last =
-            old == nullptr ? nullptr : find_field(*old, {"lastState", "terminated"});
+            old == nullptr ? nullptr : find_at(*old, {"lastState", "terminated"});
         if (last != nullptr) {
           container["restartCount"] = restarts_of(old) + 1;
           container["lastState"] = json::object{{"terminated", *last}};
