@@ -10,9 +10,9 @@
 namespace phalanx::sim {
 
 struct ClusterOptions {
-  KubeletOptions kubelet;
-  NodeLifecycleOptions node_lifecycle;
-  PodGarbageCollectorOptions pod_garbage_collector;
+  KubeletOptions kubelet = {};
+  NodeLifecycleOptions node_lifecycle = {};
+  PodGarbageCollectorOptions pod_garbage_collector = {};
 };
 
 struct ClusterActors {

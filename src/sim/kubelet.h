@@ -38,7 +38,7 @@ inline constexpr std::string_view kTerminatesAfterAnnotation = "phalanx.dev/term
 
 struct KubeletOptions {
   Duration start_delay = std::chrono::seconds(1);
-  std::optional<Duration> run_for;  // nullopt: until somebody ends it
+  std::optional<Duration> run_for = std::nullopt;  // nullopt: until somebody ends it
   Duration terminates_after = std::chrono::seconds(1);
 };
 

@@ -12,6 +12,9 @@
 namespace phalanx::sim {
 namespace {
 
+constexpr std::string_view kNotReadyTaint = "node.kubernetes.io/not-ready";
+constexpr std::string_view kUnreachableTaint = "node.kubernetes.io/unreachable";
+
 const api::Taint& cordon_taint() {
   static const api::Taint kTaint{"node.kubernetes.io/unschedulable", "", "NoSchedule"};
   return kTaint;
@@ -54,9 +57,11 @@ PodShape shape_of(const json::value& pod) {
 api::Node schedulable_node(const json::value& node) {
   DecodeStatus status;
   api::Node read = api::read_node(JsonReader(&node, "", status));
-  if (find_condition(node, "Ready") == nullptr) {
-    read.taints.push_back({"node.kubernetes.io/not-ready", "", "NoSchedule"});
-  }
+  const bool tainted = std::ranges::any_of(read.taints, [](const api::Taint& taint) {
+    return taint.key == kNotReadyTaint || taint.key == kUnreachableTaint;
+  });
+  if (!read.ready && !tainted)
+    read.taints.push_back({std::string(kNotReadyTaint), "", "NoSchedule"});
   return read;
 }
 

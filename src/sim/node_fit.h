@@ -29,8 +29,8 @@ struct SchedulableNode {
   NodeLoad load;
 };
 
-// Reads a Node. One whose kubelet has not reported yet is tainted not-ready, as an API server
-// would have done.
+// Reads a Node. One that is not Ready has its taint even if nobody wrote it yet, so that no pod
+// slips in between.
 api::Node schedulable_node(const json::value& node);
 
 // Empty if the pod fits; else the reasons, in the words Kubernetes counts nodes with: "Insufficient
