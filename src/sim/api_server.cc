@@ -199,6 +199,7 @@ ApiResult<void> ApiServer::admit(const api::ObjectKey& key, const json::value* o
   check_object(input, key.kind, object, problems);
   RETURN_IF_ERROR(refuse_if_any(key, problems));
   RETURN_IF_ERROR(check_size(key, object));
+  RETURN_IF_ERROR(enforce_policies(input, key, object));
   RETURN_IF_ERROR(run_hooks(validating_, request));
   CHECK(key_of(key.kind, object) == key);
   return {};
@@ -232,7 +233,10 @@ ApiResult<Stored> ApiServer::create(json::value document, const WriteOptions& op
   RETURN_IF_ERROR(check_namespace(key));
   if (store_.find(key)) return already_exists(key);
   drop_system_metadata(document);
-  if (api::info(kind).has_status) document.get_object().stable_erase("status");
+  // Nodes register with what they have; everything else begins without a status.
+  if (api::info(kind).has_status && kind != api::Kind::kNode) {
+    document.get_object().stable_erase("status");
+  }
   json::object& metadata = ensure_object(document, {"metadata"});
   metadata["uid"] = new_uid();
   metadata["creationTimestamp"] = format_time(clock_.now());

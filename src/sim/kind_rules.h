@@ -27,4 +27,8 @@ ApiResult<void> apply_defaults(const RuleInput& input, api::Kind kind, json::val
 void check_object(const RuleInput& input, api::Kind kind, const json::value& object,
                   Problems& problems);
 
+// What an administrator allows in the namespace; for new objects that were found good.
+ApiResult<void> enforce_policies(const RuleInput& input, const api::ObjectKey& key,
+                                 const json::value& object);
+
 }  // namespace phalanx::sim
