@@ -1,0 +1,134 @@
+#include "admission/kueue_admission.h"
+
+#include <fmt/format.h>
+
+#include "admission/conversion.h"
+#include "admission/crds.h"
+#include "admission/document.h"
+#include "admission/rules.h"
+#include "base/check.h"
+#include "base/yaml.h"
+
+namespace phalanx::admission {
+namespace {
+
+constexpr std::string_view kGroup = "kueue.x-k8s.io";
+
+std::vector<Problem> one_problem(std::string path, std::string message) {
+  return {Problem{std::move(path), std::move(message)}};
+}
+
+// What is wrong with the header of a document that claims to be of the kind.
+std::vector<Problem> check_header(std::string_view kind, const json::value& object) {
+  if (!object.is_object()) return one_problem("", "must be an object");
+  const Place place(&object);
+  if (place["kind"].text() != kind) {
+    return one_problem("kind",
+                       fmt::format("is \"{}\", but must be {}", place["kind"].text(), kind));
+  }
+  const std::string_view version = version_of(object);
+  if (version != kStoredVersion && version != kOlderVersion) {
+    return one_problem("apiVersion", fmt::format("\"{}\" is not supported; use {}/{} or {}/{}",
+                                                 place["apiVersion"].text(), kGroup, kStoredVersion,
+                                                 kGroup, kOlderVersion));
+  }
+  return {};
+}
+
+std::vector<Problem> apply_schema(const Schema& schema, json::value& object, bool strict_fields) {
+  ProblemList problems;
+  if (strict_fields) problems.add_all(schema.unknown_fields(object));
+  schema.prune(object);
+  schema.default_fields(object);
+  problems.add_all(schema.validate(object));
+  return std::move(problems).take();
+}
+
+}  // namespace
+
+Result<LoadedCrd> load_crd(std::string_view yaml) {
+  ASSIGN_OR_RETURN(const std::vector<Document> documents, parse_documents(yaml));
+  if (documents.size() != 1) return fail("a file of deploy/crds must hold one document");
+  const Place spec = Place(&documents.front().value)["spec"];
+  LoadedCrd crd{std::string(spec["names"]["kind"].text()), {}};
+  if (crd.kind.empty()) return fail("spec.names.kind: is required");
+  for (const Place& version : spec["versions"].elements()) {
+    const Place open_api = version["schema"]["openAPIV3Schema"];
+    if (!open_api.present()) return fail(open_api.path() + ": is required");
+    auto schema = Schema::load(*open_api.value());
+    if (!schema)
+      return within(fmt::format("{} {}", crd.kind, version["name"].text()), schema.error());
+    crd.schemas.emplace(version["name"].text(), std::move(*schema));
+  }
+  return crd;
+}
+
+KueueAdmission::KueueAdmission() {
+  for (const CrdText& text : crds()) {
+    auto crd = load_crd(text.text());
+    CHECK(crd.has_value());
+    for (auto& [version, schema] : crd->schemas) {
+      schemas_.emplace(SchemaKey{crd->kind, version}, std::move(schema));
+    }
+  }
+}
+
+const Schema* KueueAdmission::find_schema(std::string_view kind, std::string_view version) const {
+  const auto found = schemas_.find(SchemaKey{kind, version});
+  return found == schemas_.end() ? nullptr : &found->second;
+}
+
+bool KueueAdmission::covers(std::string_view kind) const {
+  return find_schema(kind, kStoredVersion) != nullptr;
+}
+
+bool KueueAdmission::covers(api::Kind kind) const {
+  const api::KindInfo& about = api::info(kind);
+  return about.group == kGroup && covers(about.name);
+}
+
+Admitted KueueAdmission::admit(api::Kind kind, const json::value* old_object, json::value object,
+                               AdmitOptions options) const {
+  return admit(api::info(kind).name, old_object, std::move(object), options);
+}
+
+Admitted KueueAdmission::admit(std::string_view kind, const json::value* old_object,
+                               json::value object, AdmitOptions options) const {
+  if (auto problems = check_header(kind, object); !problems.empty()) {
+    return std::unexpected(std::move(problems));
+  }
+  const Schema* schema = find_schema(kind, version_of(object));
+  CHECK(schema != nullptr);
+  if (auto problems = apply_schema(*schema, object, options.strict_fields); !problems.empty()) {
+    return std::unexpected(std::move(problems));
+  }
+  if (version_of(object) != kStoredVersion) {
+    auto converted = to_v1beta2(kind, std::move(object));
+    if (!converted) return std::unexpected(one_problem("", converted.error().message));
+    object = std::move(*converted);
+    const Schema* stored = find_schema(kind, kStoredVersion);
+    CHECK(stored != nullptr);
+    if (auto problems = apply_schema(*stored, object, false); !problems.empty()) {
+      return std::unexpected(std::move(problems));
+    }
+  }
+  ProblemList problems;
+  check_rules(kind, {Place(old_object), Place(&object), options.status}, problems);
+  if (!problems.empty()) return std::unexpected(std::move(problems).take());
+  return object;
+}
+
+Result<json::value> KueueAdmission::convert(std::string_view kind, json::value document,
+                                            std::string_view version) const {
+  const Schema* schema = find_schema(kind, version);
+  if (schema == nullptr) {
+    return fail(fmt::format("{} has no version \"{}\"; use {} or {}", kind, version, kStoredVersion,
+                            kOlderVersion));
+  }
+  Result<json::value> converted = version == kStoredVersion ? to_v1beta2(kind, std::move(document))
+                                                            : to_v1beta1(kind, std::move(document));
+  if (converted) schema->prune(*converted);
+  return converted;
+}
+
+}  // namespace phalanx::admission

@@ -1,0 +1,70 @@
+// What an API server with the CRDs of deploy/crds and our webhooks makes of a document of
+// kueue.x-k8s.io: the document that is stored, or every reason why it is refused.
+//
+// In this order: unknown fields are refused or dropped, defaults are filled in, the schema of the
+// version in which it was written is applied; then it is converted to the stored version, its
+// defaults and schema are applied, and the rules. Each step runs only if those before it found
+// nothing.
+//
+// Not looked at: metadata, and whether the objects that a document names exist.
+//
+// Loading the CRDs takes some ten milliseconds, once; admit() is linear in the document. Immutable
+// after construction, so it may be shared.
+#pragma once
+
+#include <expected>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "admission/problem.h"
+#include "admission/schema.h"
+#include "api/kind.h"
+#include "base/json.h"
+
+namespace phalanx::admission {
+
+struct AdmitOptions {
+  bool strict_fields =
+      false;            // refuse unknown fields, as kubectl asks for, instead of dropping them
+  bool status = false;  // a write of the status subresource: spec is as in the old document
+};
+
+using Admitted = std::expected<json::value, std::vector<Problem>>;
+
+class KueueAdmission {
+ public:
+  KueueAdmission();
+
+  // By the name of the kind: also Cohort and AdmissionCheck, which nothing else here reads yet.
+  [[nodiscard]] bool covers(std::string_view kind) const;
+  [[nodiscard]] bool covers(api::Kind kind) const;
+
+  // `old_object` is as stored, nullptr for a new one. The kind has to be one that is covered.
+  [[nodiscard]] Admitted admit(std::string_view kind, const json::value* old_object,
+                               json::value object, AdmitOptions options = {}) const;
+  [[nodiscard]] Admitted admit(api::Kind kind, const json::value* old_object, json::value object,
+                               AdmitOptions options = {}) const;
+
+  // The document in another version, "v1beta1" or "v1beta2", without fields that the version does
+  // not have.
+  [[nodiscard]] Result<json::value> convert(std::string_view kind, json::value document,
+                                            std::string_view version) const;
+
+ private:
+  using SchemaKey = std::pair<std::string, std::string>;  // kind, version
+
+  [[nodiscard]] const Schema* find_schema(std::string_view kind, std::string_view version) const;
+
+  std::map<SchemaKey, Schema> schemas_;
+};
+
+// Loads one CRD document: its kind, and the schema of each of its versions.
+struct LoadedCrd {
+  std::string kind;
+  std::map<std::string, Schema> schemas;  // by version
+};
+Result<LoadedCrd> load_crd(std::string_view yaml);
+
+}  // namespace phalanx::admission

@@ -1,0 +1,39 @@
+// What is wrong with a document: where, and what to do about it.
+//
+// A list of problems is bounded, so that a hopeless document costs little and its answer can still
+// be read: whoever fixes the first twenty will see the rest.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace phalanx::admission {
+
+struct Problem {
+  std::string path;     // "spec.levels[1].nodeLabel"; empty: the document as a whole
+  std::string message;  // "must have at least 1 item"
+
+  [[nodiscard]] std::string text() const { return path.empty() ? message : path + ": " + message; }
+  bool operator==(const Problem&) const = default;
+};
+
+class ProblemList {
+ public:
+  static constexpr size_t kMost = 20;
+
+  void add(std::string path, std::string message) {
+    if (!full()) problems_.push_back({std::move(path), std::move(message)});
+  }
+  void add_all(std::vector<Problem> problems) {
+    for (Problem& problem : problems) add(std::move(problem.path), std::move(problem.message));
+  }
+  [[nodiscard]] bool full() const { return problems_.size() >= kMost; }
+  [[nodiscard]] bool empty() const { return problems_.empty(); }
+  [[nodiscard]] std::vector<Problem> take() && { return std::move(problems_); }
+
+ private:
+  std::vector<Problem> problems_;
+};
+
+}  // namespace phalanx::admission

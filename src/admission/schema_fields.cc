@@ -1,0 +1,171 @@
+// Which fields there are: unknown ones are found or removed, defaults are filled in.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "admission/schema.h"
+#include "admission/schema_node.h"
+
+namespace phalanx::admission {
+namespace {
+
+char lower(char letter) {
+  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+}
+
+// How many letters have to be added, removed or replaced to get from one to the other, regardless
+// of their case (Levenshtein).
+size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<size_t> row(to.size() + 1);
+  std::iota(row.begin(), row.end(), size_t{0});
+  for (size_t i = 0; i < from.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (size_t j = 0; j < to.size(); ++j) {
+      const size_t replaced = diagonal + (lower(from[i]) == lower(to[j]) ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
+    }
+  }
+  return row.back();
+}
+
+// The property that a mistyped name was most likely meant to be, or "".
+std::string_view closest_property(const SchemaNode& schema, std::string_view name) {
+  constexpr size_t kLongestName = 100;
+  if (name.size() > kLongestName) return "";
+  std::string_view closest;
+  size_t least = std::min<size_t>(name.size() / 3 + 1, 4);
+  for (const auto& [candidate, unused] : schema.properties) {
+    // cohort was meant to be cohortName: one is the beginning of the other.
+    const bool begins = std::min(name.size(), candidate.size()) >= 4 &&
+                        (candidate.starts_with(name) || name.starts_with(candidate));
+    const size_t distance = begins ? 1 : edit_distance(name, candidate);
+    if (distance < least) {
+      least = distance;
+      closest = candidate;
+    }
+  }
+  return closest;
+}
+
+// Calls visit(schema, child value, child path) for everything inside `value` that the schema
+// describes.
+template <typename Value, typename Visit>
+void each_described(const SchemaNode& schema, Value& value, const SchemaPath& path, Visit visit) {
+  if (value.is_array() && schema.items != nullptr) {
+    size_t index = 0;
+    for (auto& element : value.get_array()) {
+      visit(*schema.items, element, SchemaPath(path, index++));
+    }
+  } else if (value.is_object()) {
+    for (auto&& field : value.get_object()) {
+      const std::string_view name = field.key();
+      if (const SchemaNode* property = schema.find_property(name)) {
+        visit(*property, field.value(), SchemaPath(path, name));
+      } else if (schema.additional != nullptr) {
+        visit(*schema.additional, field.value(), SchemaPath::of_key(path, name));
+      }
+    }
+  }
+}
+
+bool knows_all_fields(const SchemaNode& schema) {
+  return schema.preserve_unknown || schema.additional != nullptr;
+}
+
+void prune_value(const SchemaNode& schema, json::value& value) {
+  if (json::object* object = value.if_object(); object != nullptr && !knows_all_fields(schema)) {
+    std::vector<std::string> unknown;
+    for (const auto& field : *object) {
+      if (schema.find_property(field.key()) == nullptr) unknown.emplace_back(field.key());
+    }
+    for (const std::string& name : unknown) object->stable_erase(object->find(name));
+  }
+  each_described(schema, value, SchemaPath(),
+                 [](const SchemaNode& inner, json::value& child, const SchemaPath&) {
+                   prune_value(inner, child);
+                 });
+}
+
+void find_unknown(const SchemaNode& schema, const json::value& value, const SchemaPath& path,
+                  ProblemList& problems) {
+  if (problems.full()) return;
+  if (const json::object* object = value.if_object();
+      object != nullptr && !knows_all_fields(schema)) {
+    for (const auto& field : *object) {
+      if (schema.find_property(field.key()) != nullptr) continue;
+      const std::string_view meant = closest_property(schema, field.key());
+      problems.add(SchemaPath(path, field.key()).text(),
+                   meant.empty() ? "unknown field; remove it"
+                                 : fmt::format("unknown field; did you mean `{}`?", meant));
+    }
+  }
+  each_described(
+      schema, value, path,
+      [&](const SchemaNode& inner, const json::value& child, const SchemaPath& child_path) {
+        find_unknown(inner, child, child_path, problems);
+      });
+}
+
+// A null that may not be there is the same as nothing: the default takes its place, if there is
+// one.
+void drop_nulls(const SchemaNode& schema, json::object& object) {
+  std::vector<std::string> nulls;
+  for (const auto& field : object) {
+    if (!field.value().is_null()) continue;
+    const SchemaNode* inner = schema.find_property(field.key());
+    if (inner == nullptr) inner = schema.additional.get();
+    if (inner != nullptr && !inner->nullable) nulls.emplace_back(field.key());
+  }
+  for (const std::string& name : nulls) object.stable_erase(object.find(name));
+}
+
+}  // namespace
+
+void default_fields_of(const SchemaNode& schema, json::value& value) {
+  if (json::object* object = value.if_object()) {
+    drop_nulls(schema, *object);
+    for (const auto& [name, property] : schema.properties) {
+      if (property->default_value && !object->contains(name)) {
+        object->emplace(name, *property->default_value);
+      }
+    }
+  }
+  each_described(schema, value, SchemaPath(),
+                 [](const SchemaNode& inner, json::value& child, const SchemaPath&) {
+                   default_fields_of(inner, child);
+                 });
+}
+
+std::string SchemaPath::text() const {
+  if (parent_ == nullptr) return "";
+  std::string before = parent_->text();
+  switch (step_) {
+    case Step::kKey:
+      return fmt::format("{}[{}]", before, name_);
+    case Step::kElement:
+      return fmt::format("{}[{}]", before, index_);
+    case Step::kField:
+      break;
+  }
+  if (!before.empty()) before += '.';
+  return before.append(name_);
+}
+
+void Schema::prune(json::value& document) const {
+  prune_value(*root_, document);
+}
+
+std::vector<Problem> Schema::unknown_fields(const json::value& document) const {
+  ProblemList problems;
+  find_unknown(*root_, document, SchemaPath(), problems);
+  return std::move(problems).take();
+}
+
+void Schema::default_fields(json::value& document) const {
+  default_fields_of(*root_, document);
+}
+
+}  // namespace phalanx::admission
