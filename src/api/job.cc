@@ -31,7 +31,9 @@ ObjectMeta read_meta_if_named(const JsonReader& object) {
 
 }  // namespace
 
-Job read_job(const JsonReader& object) { return read_job(object, object.status()); }
+Job read_job(const JsonReader& object) {
+  return read_job(object, object.status());
+}
 
 Job read_job(const JsonReader& object, DecodeStatus& of_annotations) {
   Job job;

@@ -1,6 +1,7 @@
 // core/v1 LimitRange: what containers of a namespace get that say nothing themselves.
 //
-// Only the defaults for containers are read here; minima and maxima are the API server's to enforce.
+// Only the defaults for containers are read here; minima and maxima are the API server's to
+// enforce.
 #pragma once
 
 #include "api/object_meta.h"

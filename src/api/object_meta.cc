@@ -24,7 +24,9 @@ uint64_t read_resource_version(const JsonReader& metadata) {
 
 }  // namespace
 
-const std::string* ObjectMeta::label(std::string_view key) const { return find(labels, key); }
+const std::string* ObjectMeta::label(std::string_view key) const {
+  return find(labels, key);
+}
 
 const std::string* ObjectMeta::annotation(std::string_view key) const {
   return find(annotations, key);

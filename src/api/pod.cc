@@ -76,9 +76,12 @@ PodSpec read_pod_spec(const JsonReader& spec) {
 Pod read_pod(const JsonReader& object) {
   const JsonReader metadata = object.object("metadata");
   const JsonReader spec = object.object("spec");
-  return {metadata.required_string("name"), metadata.string("namespace", "default"),
-          spec.string("nodeName"),          object.object("status").string("phase"),
-          metadata.string_map("labels"),    metadata.string_map("annotations"),
+  return {metadata.required_string("name"),
+          metadata.string("namespace", "default"),
+          spec.string("nodeName"),
+          object.object("status").string("phase"),
+          metadata.string_map("labels"),
+          metadata.string_map("annotations"),
           read_pod_resources(spec).effective()};
 }
 

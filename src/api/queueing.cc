@@ -108,7 +108,9 @@ const ResourceGroup* ClusterQueue::group_of(std::string_view resource) const {
   return found == groups.end() ? nullptr : &*found;
 }
 
-Namespace read_namespace(const JsonReader& object) { return {read_object_meta(object)}; }
+Namespace read_namespace(const JsonReader& object) {
+  return {read_object_meta(object)};
+}
 
 PriorityClass read_priority_class(const JsonReader& object) {
   return {read_object_meta(object),

@@ -1,4 +1,5 @@
-// The queueing objects of kueue.x-k8s.io (v1beta2), and the few core objects that queueing looks at.
+// The queueing objects of kueue.x-k8s.io (v1beta2), and the few core objects that queueing looks
+// at.
 #pragma once
 
 #include <cstdint>

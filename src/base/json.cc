@@ -26,7 +26,6 @@ uint64_t mix(uint64_t hash) {
   return hash ^ (hash >> 31);
 }
 
-
 // Nesting deeper than this is refused rather than followed: no Kubernetes object comes near it.
 constexpr size_t kMaxDepth = 64;
 

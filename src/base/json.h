@@ -27,7 +27,8 @@ Result<std::vector<std::pair<json::value, int>>> parse_json_sequence(std::string
 // The document on several lines, two spaces an indentation.
 std::string pretty_json(const json::value& value);
 
-// A number that equal documents share, whatever the order of their keys; null fields count as absent.
+// A number that equal documents share, whatever the order of their keys; null fields count as
+// absent.
 uint64_t json_fingerprint(const json::value& value);
 
 // The first problem met while decoding one document.

@@ -1,5 +1,5 @@
-// What the core needs to know of a kind of workload; src/jobs, src/gang and src/grove have one adapter
-// for each kind, and the host hands them to the core. All are pure functions.
+// What the core needs to know of a kind of workload; src/jobs, src/gang and src/grove have one
+// adapter for each kind, and the host hands them to the core. All are pure functions.
 #pragma once
 
 #include <map>
@@ -63,8 +63,8 @@ class Adapters {
   std::map<api::Kind, std::unique_ptr<JobAdapter>> adapters_;
 };
 
-// Merge patches of one pod template object: with the injection added to what it has, and back to the
-// original. The second is nullopt if nothing differs.
+// Merge patches of one pod template object: with the injection added to what it has, and back to
+// the original. The second is nullopt if nothing differs.
 json::object inject(const api::PodTemplate& pod_template, const Injection& injection);
 std::optional<json::object> restore(const api::PodTemplate& current,
                                     const api::PodTemplate& original);

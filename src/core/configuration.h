@@ -1,8 +1,8 @@
 // How the core is set up: the part of the configuration that decides.
 //
-// Read from a file of ours (apiVersion config.phalanx.dev/v1, kind Configuration), in which an unknown
-// field is an error, or from Kueue's (config.kueue.x-k8s.io), of which the parts that we have are
-// understood and the rest is named in a warning. Both spell the fields alike.
+// Read from a file of ours (apiVersion config.phalanx.dev/v1, kind Configuration), in which an
+// unknown field is an error, or from Kueue's (config.kueue.x-k8s.io), of which the parts that we
+// have are understood and the rest is named in a warning. Both spell the fields alike.
 #pragma once
 
 #include <map>

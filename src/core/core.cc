@@ -23,11 +23,16 @@ Core::Core(Configuration configuration, const Adapters& adapters)
 
 std::vector<api::Kind> Core::watched_kinds() const {
   using api::Kind;
-  std::vector<Kind> kinds{Kind::kNamespace,     Kind::kLimitRange,
-                          Kind::kPriorityClass, Kind::kWorkloadPriorityClass,
-                          Kind::kNode,          Kind::kTopology,
-                          Kind::kResourceFlavor, Kind::kClusterQueue,
-                          Kind::kLocalQueue,    Kind::kWorkload,
+  std::vector<Kind> kinds{Kind::kNamespace,
+                          Kind::kLimitRange,
+                          Kind::kPriorityClass,
+                          Kind::kWorkloadPriorityClass,
+                          Kind::kNode,
+                          Kind::kTopology,
+                          Kind::kResourceFlavor,
+                          Kind::kClusterQueue,
+                          Kind::kLocalQueue,
+                          Kind::kWorkload,
                           Kind::kPod};
   for (const Kind kind : adapters_.kinds()) kinds.push_back(kind);
   return kinds;
@@ -59,8 +64,7 @@ void Core::take_in(Event& event) {
     Known& known = state_.known[object.key];
     if (!known.uid.empty() && known.uid != object.uid) {
       object_deleted(object.key);  // another object of the same name
-    } else if (known.resource_version >= object.resource_version &&
-               object.resource_version != 0) {
+    } else if (known.resource_version >= object.resource_version && object.resource_version != 0) {
       return;  // nothing newer than what is known
     }
     state_.known[object.key] = {object.uid, object.resource_version};
@@ -138,8 +142,7 @@ void Core::run_controllers() {
 
 Verdict Core::reconcile(const api::ObjectKey& key) {
   if (outbox_.busy(key)) return {};  // its result brings us back
-  const std::string name =
-      key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
+  const std::string name = key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
   using api::Kind;
   switch (key.kind) {
     case Kind::kWorkload:
@@ -174,11 +177,11 @@ void Core::run_ungater() {
     for (const auto& [pod_set, problem] : ungating.rank_problems) {
       if (!rank_warned_.insert(name + "/" + pod_set).second) continue;
       const api::ObjectKey key = key_of(api::Kind::kWorkload, name);
-      const std::string message = fmt::format(
-          "pod set {}: ranks cannot be used: {}; its pods fill the domains in order", pod_set,
-          problem);
-      journal_.record(state_.now, {"ignore-ranks", key, {{key.text(), state_.version(key)}},
-                                   message, {}});
+      const std::string message =
+          fmt::format("pod set {}: ranks cannot be used: {}; its pods fill the domains in order",
+                      pod_set, problem);
+      journal_.record(state_.now,
+                      {"ignore-ranks", key, {{key.text(), state_.version(key)}}, message, {}});
       outbox_.notify({key, state_.known.at(key).uid, true, "RanksIgnored", message});
     }
     for (Verdict& verdict : ungating.pods) {
@@ -206,9 +209,9 @@ void Core::report_drift() {
     const api::ObjectKey key = key_of(api::Kind::kWorkload, name);
     std::string message;
     for (const Drift& entry : drift) {
-      message += fmt::format("{}pod set {}: {} pods on {}, assigned {}",
-                             message.empty() ? "" : "; ", entry.pod_set, entry.actual, entry.host,
-                             entry.assigned);
+      message +=
+          fmt::format("{}pod set {}: {} pods on {}, assigned {}", message.empty() ? "" : "; ",
+                      entry.pod_set, entry.actual, entry.host, entry.assigned);
     }
     if (drift.empty()) message = "pods are where the assignment says";
     journal_.record(state_.now, {"drift", key, {{key.text(), state_.version(key)}}, message, {}});

@@ -5,11 +5,11 @@
 //   core::Core core(configuration, adapters);
 //   core::Output output = core.step(now, events);   // again and again
 //
-// All truth is in the API server: a new core that is told all objects, then Synced, goes on where an
-// old one stopped, whenever that was. The same events at the same times give the same outputs.
+// All truth is in the API server: a new core that is told all objects, then Synced, goes on where
+// an old one stopped, whenever that was. The same events at the same times give the same outputs.
 //
-// One step takes in all its events, then asks the controllers of everything these touched, then runs
-// the scheduling pass, until nobody has anything more to say. It never blocks.
+// One step takes in all its events, then asks the controllers of everything these touched, then
+// runs the scheduling pass, until nobody has anything more to say. It never blocks.
 #pragma once
 
 #include <map>

@@ -1,11 +1,11 @@
 // What goes into the core and what comes out of it.
 //
-// In: objects seen or gone, the results of writes, and with every step what time it is. Out: writes,
-// Kubernetes Events, decisions for the journal, and when to be called again at the latest.
+// In: objects seen or gone, the results of writes, and with every step what time it is. Out:
+// writes, Kubernetes Events, decisions for the journal, and when to be called again at the latest.
 //
-// The host keeps two promises. Events of one object come in the order of its versions (older versions
-// than the last are ignored, so a relist may repeat them). A successful write is answered with the
-// object as it is now, before its WriteFinished.
+// The host keeps two promises. Events of one object come in the order of its versions (older
+// versions than the last are ignored, so a relist may repeat them). A successful write is answered
+// with the object as it is now, before its WriteFinished.
 #pragma once
 
 #include <cstdint>

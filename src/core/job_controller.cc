@@ -31,17 +31,16 @@ bool is_system_namespace(const std::string& name) {
   return name == "kube-system" || name == "kueue-system" || name == "phalanx-system";
 }
 
-// Kinds that make Jobs of their own and are queued as a whole. Without a queue name of their own such
-// Jobs are their parents' to manage; those of a CronJob, say, are not.
+// Kinds that make Jobs of their own and are queued as a whole. Without a queue name of their own
+// such Jobs are their parents' to manage; those of a CronJob, say, are not.
 bool belongs_to_framework(const api::ObjectMeta& meta) {
   const api::OwnerReference* owner = meta.controller();
   if (owner == nullptr) return false;
   constexpr std::array<std::string_view, 7> kGroups{
-      "jobset.x-k8s.io/", "kubeflow.org/",          "trainer.kubeflow.org/",     "ray.io/",
+      "jobset.x-k8s.io/", "kubeflow.org/",           "trainer.kubeflow.org/",    "ray.io/",
       "kueue.x-k8s.io/",  "workload.codeflare.dev/", "leaderworkerset.x-k8s.io/"};
-  return std::ranges::any_of(kGroups, [&](std::string_view group) {
-    return owner->api_version.starts_with(group);
-  });
+  return std::ranges::any_of(
+      kGroups, [&](std::string_view group) { return owner->api_version.starts_with(group); });
 }
 
 json::object pod_set_json(const JobPodSet& pod_set) {
@@ -64,7 +63,8 @@ json::array pod_sets_json(const Job& job) {
   return list;
 }
 
-// What a Workload can say of a request. A wish that needs a level to mean anything says nothing alone.
+// What a Workload can say of a request. A wish that needs a level to mean anything says nothing
+// alone.
 api::TopologyRequest comparable(const std::optional<api::TopologyRequest>& request) {
   if (!request || api::topology_request_json(*request).empty()) return {};
   return *request;
@@ -149,9 +149,9 @@ class Pair {
     write.verb = Verb::kCreate;
     write.body = workload_document(state_, key_, job_);
     write.key = {api::Kind::kWorkload, key_.namespace_, workload_name(key_, job_)};
-    verdict.notices.push_back({key_, job_.meta.uid, false, "CreatedWorkload",
-                               fmt::format("Created Workload: {}/{}", key_.namespace_,
-                                           write.key.name)});
+    verdict.notices.push_back(
+        {key_, job_.meta.uid, false, "CreatedWorkload",
+         fmt::format("Created Workload: {}/{}", key_.namespace_, write.key.name)});
     verdict.decision = decision("create-workload", "the job is to be queued");
     verdict.write = std::move(write);
     return verdict;
@@ -165,8 +165,8 @@ class Pair {
     Verdict verdict;
     verdict.write = change.write();
     verdict.notices.push_back({key_, job_.meta.uid, false, "FinishedWorkload",
-                               fmt::format("Workload '{}/{}' is declared finished",
-                                           key_.namespace_, workload_->object.name)});
+                               fmt::format("Workload '{}/{}' is declared finished", key_.namespace_,
+                                           workload_->object.name)});
     verdict.decision = decision("finish", job_.finish_message);
     return verdict;
   }
@@ -223,8 +223,8 @@ class Pair {
     Verdict verdict;
     verdict.write = merge_patch(key_, job_.meta, adapter_.start_patch(job_, injections));
     const std::string& queue = workload_->object.cluster_queue;
-    verdict.notices.push_back({key_, job_.meta.uid, false, "Started",
-                               fmt::format("Admitted by clusterQueue {}", queue)});
+    verdict.notices.push_back(
+        {key_, job_.meta.uid, false, "Started", fmt::format("Admitted by clusterQueue {}", queue)});
     verdict.decision = decision("start", fmt::format("admitted by ClusterQueue {}", queue));
     return verdict;
   }
@@ -349,15 +349,13 @@ json::object workload_document(const State& state, const api::ObjectKey& key, co
                            {"uid", job.meta.uid},
                            {"controller", true},
                            {"blockOwnerDeletion", true}};
-  const json::object metadata{
-      {"name", workload_name(key, job)},
-      {"namespace", key.namespace_},
-      {"labels", json::object{{names::kJobUidLabel, job.meta.uid}}},
-      {"finalizers", json::array{json::string(names::kInUseFinalizer)}},
-      {"ownerReferences", json::array{owner}}};
-  json::object spec{{"podSets", pod_sets_json(job)},
-                    {"queueName", queue_name(job)},
-                    {"active", true}};
+  const json::object metadata{{"name", workload_name(key, job)},
+                              {"namespace", key.namespace_},
+                              {"labels", json::object{{names::kJobUidLabel, job.meta.uid}}},
+                              {"finalizers", json::array{json::string(names::kInUseFinalizer)}},
+                              {"ownerReferences", json::array{owner}}};
+  json::object spec{
+      {"podSets", pod_sets_json(job)}, {"queueName", queue_name(job)}, {"active", true}};
   const Priority priority = priority_of(state, job);
   put_priority(priority, spec);
   if (!priority.reference) spec.erase("priorityClassRef");

@@ -1,7 +1,7 @@
 // Keeps a job and its Workload in step: the job is suspended until the Workload is admitted, then
-// started with what the admission says, and stopped and brought back to what it was when the admission
-// goes. One step at a time; each is decided from what the API server holds, so that being interrupted
-// between any two of them does no harm.
+// started with what the admission says, and stopped and brought back to what it was when the
+// admission goes. One step at a time; each is decided from what the API server holds, so that being
+// interrupted between any two of them does no harm.
 #pragma once
 
 #include <string>

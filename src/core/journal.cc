@@ -17,6 +17,8 @@ void Journal::record(Time now, Decision decision) {
   if (kept_.size() > kKept) kept_.pop_front();
 }
 
-std::vector<std::string> Journal::take() { return std::exchange(fresh_, {}); }
+std::vector<std::string> Journal::take() {
+  return std::exchange(fresh_, {});
+}
 
 }  // namespace phalanx::core

@@ -1,8 +1,8 @@
 // The decision journal: what was decided, about what, on which versions of its inputs, and why.
 //
-// One line of JSON a decision, with its fields always in the same order, so that the same events give
-// the same journal byte for byte. The last kKept lines stay in memory; the host may write all of them
-// to a file as they come.
+// One line of JSON a decision, with its fields always in the same order, so that the same events
+// give the same journal byte for byte. The last kKept lines stay in memory; the host may write all
+// of them to a file as they come.
 #pragma once
 
 #include <cstdint>

@@ -2,15 +2,16 @@
 // there, each counted exactly once.
 //
 // A workload that holds its assignment is booked by it, whether its pods exist yet or not; its pods
-// are covered by that, one for each slot of their host. A pod that no slot covers is booked by itself:
-// pods of others, pods of workloads that hold nothing (any more), and pods that are on another host
-// than their assignment says. So nothing is given away before the pod that used it is gone, and a
-// difference between promise and reality costs capacity instead of hiding: it is called drift.
+// are covered by that, one for each slot of their host. A pod that no slot covers is booked by
+// itself: pods of others, pods of workloads that hold nothing (any more), and pods that are on
+// another host than their assignment says. So nothing is given away before the pod that used it is
+// gone, and a difference between promise and reality costs capacity instead of hiding: it is called
+// drift.
 //
 // A slot whose pod has succeeded for good is given back at once (reclaimable pods).
 //
-// Cost: a pod's event costs its node in every tree; holding and releasing cost the workload's domains
-// and pods.
+// Cost: a pod's event costs its node in every tree; holding and releasing cost the workload's
+// domains and pods.
 #pragma once
 
 #include <map>
@@ -126,7 +127,7 @@ class NodeAccount {
 
   topology::Cluster cluster_;
   placement::Placer placer_;
-  TreeId hosts_;  // every host: where usage is booked by hostname
+  TreeId hosts_;                         // every host: where usage is booked by hostname
   std::map<std::string, TreeId> trees_;  // by flavor
   std::map<std::string, std::string> node_of_host_;
   std::map<std::string, std::string> host_of_node_;

@@ -89,8 +89,9 @@ struct Object {
       body;
 };
 
-// Decodes a document of an API server. An object that makes no sense becomes Unreadable, so that the
-// core can say so; an Error means that not even its key can be read, or that nobody wants its kind.
+// Decodes a document of an API server. An object that makes no sense becomes Unreadable, so that
+// the core can say so; an Error means that not even its key can be read, or that nobody wants its
+// kind.
 Result<Object> decode_object(const json::value& document, const Adapters& adapters);
 
 }  // namespace phalanx::core

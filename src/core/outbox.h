@@ -1,5 +1,6 @@
-// Writes on their way. An object has at most one write under way at a time: until its result is known
-// nobody decides anything about the object, because what the core knows of it is about to be old.
+// Writes on their way. An object has at most one write under way at a time: until its result is
+// known nobody decides anything about the object, because what the core knows of it is about to be
+// old.
 //
 // This is what keeps decisions exact without locks: the un-gater, say, never counts a pod twice,
 // because a pod whose gate is being removed is busy.

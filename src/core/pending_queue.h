@@ -1,8 +1,9 @@
 // The workloads that wait in one ClusterQueue, in the order in which they are considered.
 //
-// Workloads that ask for the same (their shape, core/state.h) get the same answer, so the queue asks
-// once for all of them: a "no" belongs to a shape, parks all its workloads, and holds until something
-// happens that could change it. Higher priority goes first, then who waits longer, then the name.
+// Workloads that ask for the same (their shape, core/state.h) get the same answer, so the queue
+// asks once for all of them: a "no" belongs to a shape, parks all its workloads, and holds until
+// something happens that could change it. Higher priority goes first, then who waits longer, then
+// the name.
 //
 // Cost: O(log n) to add, remove and take; waking looks at each parked shape, not at each workload.
 #pragma once
@@ -34,12 +35,12 @@ struct PendingEntry {
   bool operator==(const PendingEntry&) const = default;
 };
 
-// Why a shape cannot be admitted now, and what would have to change: the counters of the things that
-// stood in the way, as they were when it was asked.
+// Why a shape cannot be admitted now, and what would have to change: the counters of the things
+// that stood in the way, as they were when it was asked.
 struct No {
-  std::string reason;   // of the condition QuotaReserved
+  std::string reason;  // of the condition QuotaReserved
   std::string message;
-  uint64_t configuration = 0;  // queues, flavors, topologies, node labels and taints
+  uint64_t configuration = 0;        // queues, flavors, topologies, node labels and taints
   std::optional<uint64_t> releases;  // of quota in this queue
   std::vector<std::pair<TreeId, uint64_t>> gains;  // of room in these topologies
 };

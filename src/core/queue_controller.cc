@@ -49,14 +49,13 @@ template <typename Queue>
 Verdict write_status(const State& state, const api::ObjectKey& key, const Queue& queue,
                      api::QueueStatus status, const Activity& activity, bool of_cluster_queue) {
   status.conditions = queue.status.conditions;
-  const bool changed =
-      api::set_condition(status.conditions,
-                         {std::string(names::kActive), activity.active, activity.reason,
+  const bool changed = api::set_condition(
+      status.conditions, {std::string(names::kActive), activity.active, activity.reason,
                           activity.message, queue.meta.generation, state.now});
   if (!changed && same(status, queue.status)) return {};
   Verdict verdict;
-  verdict.write = merge_patch(
-      key, queue.meta, {{"status", api::queue_status_json(status, of_cluster_queue)}}, true);
+  verdict.write = merge_patch(key, queue.meta,
+                              {{"status", api::queue_status_json(status, of_cluster_queue)}}, true);
   if (changed) {
     verdict.decision = Decision{activity.active ? "activate" : "deactivate",
                                 key,
@@ -72,9 +71,8 @@ Verdict write_status(const State& state, const api::ObjectKey& key, const Queue&
 Verdict reconcile_topology(const State& state, const std::string& name) {
   const auto found = state.topologies.find(name);
   if (found == state.topologies.end()) return {};
-  const bool in_use = std::ranges::any_of(state.flavors, [&](const auto& entry) {
-    return entry.second.topology_name == name;
-  });
+  const bool in_use = std::ranges::any_of(
+      state.flavors, [&](const auto& entry) { return entry.second.topology_name == name; });
   return keep_finalizer({api::Kind::kTopology, "", name}, found->second.meta, in_use);
 }
 

@@ -98,8 +98,8 @@ void Scheduler::update(const std::string& name) {
   if (!waits) return forget(name);
   const api::ClusterQueue* queue = state_.cluster_queue_of(*workload);
   const auto known = queue_of_.find(name);
-  if (known != queue_of_.end() && (known->second != queue->meta.name ||
-                                   local_queue_of_.at(name) != workload->local_queue())) {
+  if (known != queue_of_.end() &&
+      (known->second != queue->meta.name || local_queue_of_.at(name) != workload->local_queue())) {
     forget(name);
   }
   queues_[queue->meta.name].put({workload->object.priority, workload->object.meta.created, name},
@@ -205,8 +205,8 @@ void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& qu
   const api::ObjectKey key = workload_key(workload.object);
   auto write = admission_write(state_, workload, queue.meta.name, choices);
   if (!write) {  // an assignment that no object can hold: waiting does not help
-    const quota::Refused refused{
-        0, {{quota::Obstacle::kNoMatchingFlavor, "", write.error().message}}};
+    const quota::Refused refused{0,
+                                 {{quota::Obstacle::kNoMatchingFlavor, "", write.error().message}}};
     return refuse(queues_.at(queue.meta.name), workload, queue, refused);
   }
   state_.hold(name, holding_for(workload, queue.meta.name, choices));
@@ -224,13 +224,12 @@ void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& qu
     }
     placed.push_back(json::object{{"flavors", std::move(entry)}, {"pods", std::move(domains)}});
   }
-  journal_.record(state_.now,
-                  {"admit",
-                   key,
-                   {{key.text(), workload.object.meta.resource_version},
-                    {"ClusterQueue " + queue.meta.name, queue.meta.resource_version}},
-                   fmt::format("fits in ClusterQueue {}", queue.meta.name),
-                   {{"podSets", std::move(placed)}}});
+  journal_.record(state_.now, {"admit",
+                               key,
+                               {{key.text(), workload.object.meta.resource_version},
+                                {"ClusterQueue " + queue.meta.name, queue.meta.resource_version}},
+                               fmt::format("fits in ClusterQueue {}", queue.meta.name),
+                               {{"podSets", std::move(placed)}}});
   outbox_.notify({key, workload.object.meta.uid, false, "QuotaReserved",
                   fmt::format("Quota reserved in ClusterQueue {}", queue.meta.name)});
   outbox_.notify({key, workload.object.meta.uid, false, "Admitted",
@@ -262,13 +261,12 @@ void Scheduler::refuse(PendingQueue& pending, const WorkloadState& workload,
   const std::string name = workload.request.name;
   const api::ObjectKey key = workload_key(workload.object);
   No no = no_for(workload, queue, refused);
-  journal_.record(state_.now,
-                  {"refuse",
-                   key,
-                   {{key.text(), workload.object.meta.resource_version},
-                    {"ClusterQueue " + queue.meta.name, queue.meta.resource_version}},
-                   no.message,
-                   {}});
+  journal_.record(state_.now, {"refuse",
+                               key,
+                               {{key.text(), workload.object.meta.resource_version},
+                                {"ClusterQueue " + queue.meta.name, queue.meta.resource_version}},
+                               no.message,
+                               {}});
   pending.park(name, std::move(no));
   tell(pending.take_untold(name));
 }

@@ -1,9 +1,9 @@
 // Decides who is admitted now: quota, then placement, for every workload that could go ahead.
 //
 // There is no fixed period. A pass looks at the heads of all queues in one order (priority, waiting
-// time, name) and goes on until nobody else can be admitted: each admission is assumed at once, so the
-// next decision sees it and nobody is placed on what is already taken. A StrictFIFO queue stops at its
-// first "no", a BestEffortFIFO queue goes on with the next shape.
+// time, name) and goes on until nobody else can be admitted: each admission is assumed at once, so
+// the next decision sees it and nobody is placed on what is already taken. A StrictFIFO queue stops
+// at its first "no", a BestEffortFIFO queue goes on with the next shape.
 #pragma once
 
 #include <functional>
@@ -78,8 +78,8 @@ class Scheduler {
   State& state_;
   Outbox& outbox_;
   Journal& journal_;
-  std::map<std::string, PendingQueue> queues_;        // by ClusterQueue
-  std::map<std::string, std::string> queue_of_;       // by workload
+  std::map<std::string, PendingQueue> queues_;         // by ClusterQueue
+  std::map<std::string, std::string> queue_of_;        // by workload
   std::map<std::string, std::string> local_queue_of_;  // by workload
   std::map<std::string, int64_t> pending_in_local_queue_;
   std::set<std::string> assumed_;  // admitted by us, the write is on its way

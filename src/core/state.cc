@@ -86,9 +86,8 @@ Missing missing_of(const State& state, const api::ClusterQueue& queue) {
         result.flavors.push_back(quotas.flavor);
       } else if (!flavor->topology_name.empty() &&
                  !state.topologies.contains(flavor->topology_name)) {
-        result.topologies.push_back(
-            fmt::format("there is no Topology \"{}\" for TAS flavor \"{}\"", flavor->topology_name,
-                        flavor->meta.name));
+        result.topologies.push_back(fmt::format("there is no Topology \"{}\" for TAS flavor \"{}\"",
+                                                flavor->topology_name, flavor->meta.name));
       }
     }
   }
@@ -276,14 +275,10 @@ WorkloadState derive_workload(const State& state, api::Workload object) {
   workload.request.name = object.namespace_ + "/" + object.name;
   for (const api::WorkloadPodSet& pod_set : object.pod_sets) {
     const api::PodSpec& spec = pod_set.pod_template.spec;
-    placement::PodSet request{pod_set.name,
-                              pod_set.count,
-                              pod_set.pod_template.resources.effective(defaults),
-                              spec.node_selector,
-                              spec.tolerations,
-                              spec.affinity,
-                              pod_set.topology,
-                              std::nullopt};
+    placement::PodSet request{
+        pod_set.name,       pod_set.count,    pod_set.pod_template.resources.effective(defaults),
+        spec.node_selector, spec.tolerations, spec.affinity,
+        pod_set.topology,   std::nullopt};
     if (!state.configuration.topology_aware_scheduling) request.topology.reset();
     append_pod_set(workload.shape, request);
     workload.request.pod_sets.push_back(std::move(request));

@@ -1,8 +1,9 @@
-// Everything the core knows of the cluster: the objects, decoded, with the indexes that decisions need.
+// Everything the core knows of the cluster: the objects, decoded, with the indexes that decisions
+// need.
 //
 // It is what the API server said last, nothing else: a core that is thrown away and told everything
-// again has the same state. Decisions that are on their way to the API server are in the outbox, and
-// what they take is assumed in the ledger and the node account.
+// again has the same state. Decisions that are on their way to the API server are in the outbox,
+// and what they take is assumed in the ledger and the node account.
 #pragma once
 
 #include <map>
@@ -84,8 +85,8 @@ struct State {
   NodeAccount account;
   std::map<std::string, Holding> holdings;  // as booked in both
 
-  // Books what a workload holds in place of what it held; nullopt: nothing any more. Returns whether
-  // that changed anything.
+  // Books what a workload holds in place of what it held; nullopt: nothing any more. Returns
+  // whether that changed anything.
   bool hold(const std::string& workload, std::optional<Holding> holding);
   // Books once more what workloads hold that are placed in a flavor whose tree is another one now.
   void hold_again(const std::string& flavor);

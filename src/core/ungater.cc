@@ -99,8 +99,7 @@ class PodSetUngater {
     if (!pod.terminating) live_ranks_.push_back(rank);
     const auto on_its_way = expected_.find(name);
     if (!pod.gated || on_its_way != expected_.end()) {
-      const auto domain =
-          pod.gated ? find_domain(on_its_way->second) : selected_domain(pod);
+      const auto domain = pod.gated ? find_domain(on_its_way->second) : selected_domain(pod);
       if (domain) ++domains_[*domain].taken;
       if (domain && rank && !pod.terminating) placed_.emplace_back(*rank, *domain);
       return;
@@ -167,17 +166,16 @@ class PodSetUngater {
     meta.uid = known.uid;
     meta.resource_version = known.resource_version;
     Verdict verdict;
-    verdict.write = merge_patch(
-        key, meta,
-        {{"spec", json::object{{"nodeSelector", std::move(selector)},
-                               {"schedulingGates", std::move(gates)}}}});
-    verdict.decision = Decision{
-        "ungate",
-        key,
-        {{key.text(), known.resource_version},
-         {workload_key(workload_.object).text(), workload_.object.meta.resource_version}},
-        waiting.rank ? fmt::format("rank {}", *waiting.rank) : "next in line",
-        {{"domain", fmt::format("{}", fmt::join(domain.values, "/"))}}};
+    verdict.write = merge_patch(key, meta,
+                                {{"spec", json::object{{"nodeSelector", std::move(selector)},
+                                                       {"schedulingGates", std::move(gates)}}}});
+    verdict.decision =
+        Decision{"ungate",
+                 key,
+                 {{key.text(), known.resource_version},
+                  {workload_key(workload_.object).text(), workload_.object.meta.resource_version}},
+                 waiting.rank ? fmt::format("rank {}", *waiting.rank) : "next in line",
+                 {{"domain", fmt::format("{}", fmt::join(domain.values, "/"))}}};
     result.pods.push_back(std::move(verdict));
   }
 

@@ -1,13 +1,14 @@
-// Gives each gated pod of an admitted workload its place: takes our scheduling gate away and adds the
-// node selector of its domain (KEP-2724, "Enforcing the assignment").
+// Gives each gated pod of an admitted workload its place: takes our scheduling gate away and adds
+// the node selector of its domain (KEP-2724, "Enforcing the assignment").
 //
-// Pods that have ranks go by them: the pod of rank r goes to the domain that holds the r-th place of
-// the assignment, so consecutive ranks are in one domain. If the ranks cannot be used (missing, twice,
-// beyond the assignment, or at odds with pods that are placed already) the pods fill the domains in
-// order instead: late is worse than unordered.
+// Pods that have ranks go by them: the pod of rank r goes to the domain that holds the r-th place
+// of the assignment, so consecutive ranks are in one domain. If the ranks cannot be used (missing,
+// twice, beyond the assignment, or at odds with pods that are placed already) the pods fill the
+// domains in order instead: late is worse than unordered.
 //
-// A domain never gets more pods than the assignment gives it. Pods whose gate is being removed count
-// as placed (they are busy in the outbox), and a pod that is going keeps its place until it is gone.
+// A domain never gets more pods than the assignment gives it. Pods whose gate is being removed
+// count as placed (they are busy in the outbox), and a pod that is going keeps its place until it
+// is gone.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
-// What a controller wants done about one object. Controllers are pure functions of the state: they are
-// asked again whenever something they look at changes, and answer with the next step, or nothing.
+// What a controller wants done about one object. Controllers are pure functions of the state: they
+// are asked again whenever something they look at changes, and answer with the next step, or
+// nothing.
 #pragma once
 
 #include <optional>
@@ -12,8 +13,8 @@ namespace phalanx::core {
 
 struct Verdict {
   std::optional<Write> write;
-  std::vector<Notice> notices;         // sent with the write
-  std::optional<Decision> decision;    // recorded with the write
+  std::vector<Notice> notices;       // sent with the write
+  std::optional<Decision> decision;  // recorded with the write
 };
 
 }  // namespace phalanx::core

@@ -49,9 +49,9 @@ StatusChange::StatusChange(const State& state, const WorkloadState& workload)
 void StatusChange::set(std::string_view type, bool holds, std::string_view reason,
                        std::string message) {
   if (message.size() > kMaxMessage) message.resize(kMaxMessage);
-  changed_ |= api::set_condition(
-      conditions_, {std::string(type), holds, std::string(reason), std::move(message),
-                    workload_.object.meta.generation, state_.now});
+  changed_ |= api::set_condition(conditions_,
+                                 {std::string(type), holds, std::string(reason), std::move(message),
+                                  workload_.object.meta.generation, state_.now});
 }
 
 void StatusChange::set_admission(json::value admission) {
@@ -112,9 +112,9 @@ Result<Write> admission_write(const State& state, const WorkloadState& workload,
              fmt::format("Quota reserved in ClusterQueue {}", cluster_queue));
   change.set(names::kAdmitted, true, names::kAdmitted, "The workload is admitted");
   if (workload.evicted()) {
-    const api::Condition* evicted = api::find_condition(workload.object.conditions, names::kEvicted);
-    change.set(names::kEvicted, false, names::kQuotaReserved,
-               "Previously: " + evicted->message);
+    const api::Condition* evicted =
+        api::find_condition(workload.object.conditions, names::kEvicted);
+    change.set(names::kEvicted, false, names::kQuotaReserved, "Previously: " + evicted->message);
   }
   return change.write();
 }
@@ -144,10 +144,9 @@ std::optional<Holding> holding_of(const State& state, const WorkloadState& workl
     const int32_t count = assignment->count.value_or(pod_set.count);
     const int32_t reclaimable = std::min(count, reclaimable_of(state, object, pod_set.name));
     // A finished workload keeps what its remaining pods use until they are gone.
-    const int64_t held =
-        object.finished
-            ? std::min<int64_t>(count, state.account.live_pods(name, pod_set.name))
-            : count - reclaimable;
+    const int64_t held = object.finished
+                             ? std::min<int64_t>(count, state.account.live_pods(name, pod_set.name))
+                             : count - reclaimable;
     for (const auto& [resource, amount] : assignment->usage) {
       const auto flavor = assignment->flavors.find(resource);
       if (flavor == assignment->flavors.end() || count == 0) continue;
@@ -177,8 +176,8 @@ Holding holding_for(const WorkloadState& workload, const std::string& cluster_qu
       int64_t& sum = holding.reservation.usage[{choices[i].flavors.at(resource), resource}];
       sum = saturating_add(sum, amount);
     }
-    holding.pod_sets.push_back({pod_set.name, pod_set.requests, choices[i].topology_flavor,
-                                choices[i].topology, 0});
+    holding.pod_sets.push_back(
+        {pod_set.name, pod_set.requests, choices[i].topology_flavor, choices[i].topology, 0});
   }
   return holding;
 }

@@ -1,10 +1,9 @@
 #include "quota/flavor_assignment.h"
 
 #include <fmt/format.h>
-
-#include <algorithm>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/quantity.h"
@@ -153,9 +152,9 @@ std::expected<std::vector<FlavorAssigner::GroupNeed>, Refusal> FlavorAssigner::g
   for (const auto& [resource, amount] : amounts) {
     const api::ResourceGroup* group = queue_.group_of(resource);
     if (group == nullptr) {
-      return std::unexpected(Refusal{Obstacle::kNoMatchingFlavor, "",
-                                     fmt::format("resource {} unavailable in ClusterQueue",
-                                                 resource)});
+      return std::unexpected(
+          Refusal{Obstacle::kNoMatchingFlavor, "",
+                  fmt::format("resource {} unavailable in ClusterQueue", resource)});
     }
     auto known = std::ranges::find(needs, group, &GroupNeed::group);
     if (known == needs.end()) known = needs.insert(needs.end(), {group, {}});
@@ -180,8 +179,7 @@ std::optional<Refusal> FlavorAssigner::check_flavor(
         fmt::format("Flavor \"{}\" does not support TopologyAwareScheduling", quotas.flavor));
   }
   if (!by_topology(members) && has_topology) {
-    return never(
-        fmt::format("Flavor \"{}\" supports only TopologyAwareScheduling", quotas.flavor));
+    return never(fmt::format("Flavor \"{}\" supports only TopologyAwareScheduling", quotas.flavor));
   }
   std::set<std::string> keys;
   for (const api::FlavorQuotas& other : need.group->flavors) {
@@ -193,8 +191,7 @@ std::optional<Refusal> FlavorAssigner::check_flavor(
     std::vector<api::Toleration> tolerations = member->tolerations;
     tolerations.insert(tolerations.end(), flavor->tolerations.begin(), flavor->tolerations.end());
     if (const api::Taint* taint = api::first_untolerated(flavor->node_taints, tolerations)) {
-      return never(
-          fmt::format("untolerated taint {} in flavor {}", taint->text(), quotas.flavor));
+      return never(fmt::format("untolerated taint {} in flavor {}", taint->text(), quotas.flavor));
     }
     if (!selects(*member, *flavor, keys)) {
       return never(fmt::format("flavor {} doesn't match node affinity", quotas.flavor));

@@ -1,10 +1,10 @@
 // Chooses the flavors that the pod sets of a workload take their resources from.
 //
-// For every unit (a pod set, or pod sets that must share a flavor) the flavors of each resource group
-// are tried in the order of the ClusterQueue. A flavor will do if its taints are tolerated, the pods'
-// selectors and affinity agree with its labels, it is a flavor of a topology exactly if the pods are
-// to be placed by one, its quota suffices, and, with a topology, the pods can be placed. The first
-// that will do is taken; every refusal is kept with its text.
+// For every unit (a pod set, or pod sets that must share a flavor) the flavors of each resource
+// group are tried in the order of the ClusterQueue. A flavor will do if its taints are tolerated,
+// the pods' selectors and affinity agree with its labels, it is a flavor of a topology exactly if
+// the pods are to be placed by one, its quota suffices, and, with a topology, the pods can be
+// placed. The first that will do is taken; every refusal is kept with its text.
 //
 // A unit that is placed by a topology takes all its resources from one flavor.
 #pragma once
@@ -39,7 +39,6 @@ struct Refusal {
 
   bool operator==(const Refusal&) const = default;
 };
-
 
 struct FlavorChoice {
   std::map<std::string, std::string> flavors;  // by resource

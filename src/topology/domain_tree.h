@@ -103,8 +103,8 @@ class DomainTree {
   [[nodiscard]] uint64_t position() const { return log_base_ + log_.size(); }
   [[nodiscard]] std::optional<std::span<const uint32_t>> changes_since(uint64_t position) const;
   // Grows whenever more may fit than before: a node came, or something on it went. Attempts do not
-  // count. What did not fit needs another look only if this has grown (or labels and taints changed:
-  // Cluster::label_version).
+  // count. What did not fit needs another look only if this has grown (or labels and taints
+  // changed: Cluster::label_version).
   [[nodiscard]] uint64_t gains() const { return gains_; }
 
  private:

@@ -1,0 +1,99 @@
+#include "admission/job_admission.h"
+
+#include <fmt/format.h>
+
+#include <map>
+
+#include "admission/document.h"
+#include "admission/names.h"
+#include "api/job.h"
+#include "core/names.h"
+
+namespace phalanx::admission {
+namespace {
+
+constexpr std::string_view kBuiltInController = "kubernetes.io/job-controller";
+
+bool run_by_another_controller(const Place& job) {
+  const std::string_view manager = job["spec"]["managedBy"].text();
+  return !manager.empty() && manager != kBuiltInController;
+}
+
+std::string_view queue_of(const Place& job) {
+  return job["metadata"]["labels"][core::names::kQueueLabel].text();
+}
+
+std::string label_path(std::string_view label) {
+  return fmt::format("metadata.labels[{}]", label);
+}
+
+json::object& object_in(json::object& parent, std::string_view field) {
+  json::value& value = parent[field];
+  if (!value.is_object()) value = json::object();
+  return value.get_object();
+}
+
+// Slices are whole: their size divides the number of pods.
+void check_slices(const api::Job& job, ProblemList& problems) {
+  if (!job.topology) return;
+  const auto constraints = job.topology->constraints();
+  if (constraints.empty() || constraints.front().size <= 0) return;
+  const int32_t size = constraints.front().size;
+  if (job.pod_count() % size == 0) return;
+  problems.add("spec.template.metadata.annotations",
+               fmt::format("the slice size {} does not divide the {} pods that run at a time; "
+                           "choose a size that does, or another parallelism",
+                           size, job.pod_count()));
+}
+
+void check_topology(const json::value& document, ProblemList& problems) {
+  DecodeStatus status;
+  DecodeStatus annotations;
+  const api::Job job = api::read_job(JsonReader(&document, "", status), annotations);
+  if (!annotations.ok()) {
+    problems.add("", annotations.error()->message);
+  } else if (status.ok()) {
+    check_slices(job, problems);
+  }
+}
+
+}  // namespace
+
+void default_job(json::value& document, const JobContext& context) {
+  if (!document.is_object()) return;
+  const Place job(&document);
+  if (run_by_another_controller(job) || context.owned_by_managed) return;
+  if (queue_of(job).empty() && context.default_queue_exists) {
+    json::object& metadata = object_in(document.get_object(), "metadata");
+    object_in(metadata, "labels")[core::names::kQueueLabel] = core::names::kDefaultLocalQueue;
+  }
+  if (queue_of(Place(&document)).empty() && !context.manage_without_queue) return;
+  object_in(document.get_object(), "spec")["suspend"] = true;
+}
+
+std::vector<Problem> validate_job(const json::value* old_document, const json::value& document) {
+  ProblemList problems;
+  const Place job(&document);
+  const Place old_job(old_document);
+  const std::string_view queue = queue_of(job);
+  if (queue.empty() && queue_of(old_job).empty()) return {};  // not ours, or not yet
+  if (!queue.empty() && !is_dns_subdomain(queue)) {
+    problems.add(label_path(core::names::kQueueLabel),
+                 fmt::format("\"{}\" is no name of a LocalQueue; use lower case letters, digits, "
+                             "'-' and '.'",
+                             queue));
+  }
+  const json::value* suspended = old_job["spec"]["suspend"].value();
+  const bool was_running =
+      old_job.present() && (suspended == nullptr || *suspended != json::value(true));
+  if (was_running && queue != queue_of(old_job)) {
+    problems.add(label_path(core::names::kQueueLabel),
+                 fmt::format("may change only while the Job is suspended; it runs in the queue "
+                             "\"{}\"",
+                             queue_of(old_job)));
+  }
+  check_topology(document, problems);
+  return std::move(problems).take();
+}
+
+}  // namespace phalanx::admission

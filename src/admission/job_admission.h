@@ -1,0 +1,27 @@
+// What our webhooks make of a batch/v1 Job: it is put into the default queue of its namespace if it
+// names none, held back until it is admitted, and refused if what it asks of the topology makes no
+// sense (KEP-2724, "Validation"). Pure functions of the document and of what is asked about the
+// cluster. Jobs that are not ours are never touched.
+#pragma once
+
+#include <vector>
+
+#include "admission/problem.h"
+#include "base/json.h"
+
+namespace phalanx::admission {
+
+// What the webhook has to know of the cluster.
+struct JobContext {
+  bool default_queue_exists = false;  // LocalQueue "default" in the job's namespace
+  bool manage_without_queue = false;  // jobs without a queue name are managed in this namespace
+  bool owned_by_managed = false;      // its controller is itself managed
+};
+
+// A new Job: label and suspend are filled in.
+void default_job(json::value& job, const JobContext& context);
+
+// `old_job` is nullptr for a new one.
+std::vector<Problem> validate_job(const json::value* old_job, const json::value& job);
+
+}  // namespace phalanx::admission

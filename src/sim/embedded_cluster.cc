@@ -1,0 +1,119 @@
+#include "sim/embedded_cluster.h"
+
+#include "admission/job_admission.h"
+#include "core/job_controller.h"
+#include "core/names.h"
+#include "jobs/batch_job.h"
+#include "sim/document.h"
+
+namespace phalanx::sim {
+namespace {
+
+std::string texts_of(const std::vector<admission::Problem>& problems) {
+  std::string text;
+  for (const admission::Problem& problem : problems) {
+    text += (text.empty() ? "" : "; ") + problem.text();
+  }
+  return text;
+}
+
+// What an API server gives out is no part of a manifest.
+void drop_server_fields(json::value& document) {
+  for (const std::string_view field :
+       {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}) {
+    erase_at(document, {"metadata", field});
+  }
+}
+
+}  // namespace
+
+EmbeddedCluster::EmbeddedCluster(EmbeddedOptions options)
+    : adapters_(jobs::all_adapters()),
+      configuration_(options.host.configuration),
+      simulation_(options.start, options.seed) {
+  ApiServer& api = server();
+  api.set_converter([this](api::Kind kind, json::value& document) -> ApiResult<void> {
+    const api::KindInfo& about = api::info(kind);
+    auto converted = kueue_.convert(about.name, document, about.version);
+    if (!converted) return invalid(key_of(kind, document), converted.error().message);
+    document = std::move(*converted);
+    return {};
+  });
+  api.add_mutating_hook([this](AdmissionRequest& request) { return admit_kueue(request); }, true);
+  api.add_mutating_hook([this](AdmissionRequest& request) { return default_job(request); });
+  api.add_validating_hook(validate_job);
+  add_cluster_actors(simulation_, options.actors);
+  auto host = std::make_unique<CoreHost>(api, adapters_, std::move(options.host));
+  host_ = host.get();
+  simulation_.add("phalanx", std::move(host));
+}
+
+ApiResult<void> EmbeddedCluster::admit_kueue(AdmissionRequest& request) {
+  if (request.operation == Operation::kDelete || !kueue_.covers(request.kind)) return {};
+  auto admitted = kueue_.admit(request.kind, request.old_object, *request.object,
+                               {.strict_fields = request.strict_fields, .status = request.status});
+  if (!admitted) return invalid(key_of(request.kind, *request.object), texts_of(admitted.error()));
+  *request.object = std::move(*admitted);
+  return {};
+}
+
+ApiResult<void> EmbeddedCluster::default_job(AdmissionRequest& request) {
+  if (request.kind != api::Kind::kJob || request.operation != Operation::kCreate) return {};
+  const api::ObjectKey key = key_of(request.kind, *request.object);
+  const auto object = core::decode_object(*request.object, adapters_);
+  const core::Job* job = object ? std::get_if<core::Job>(&object->body) : nullptr;
+  if (job == nullptr) return {};
+  admission::JobContext context;
+  const api::ObjectKey default_queue{api::Kind::kLocalQueue, key.namespace_,
+                                     std::string(core::names::kDefaultLocalQueue)};
+  context.default_queue_exists = server().get(default_queue) != nullptr;
+  // A queue name decides by itself; what is left is the configuration and the owner.
+  context.manage_without_queue = core::is_managed(core().state(), key, *job);
+  core::Job queued = *job;
+  queued.meta.labels[std::string(core::names::kQueueLabel)] = "any";
+  context.owned_by_managed = !core::is_managed(core().state(), key, queued);
+  admission::default_job(*request.object, context);
+  return {};
+}
+
+ApiResult<void> EmbeddedCluster::validate_job(AdmissionRequest& request) {
+  if (request.kind != api::Kind::kJob || request.operation == Operation::kDelete) return {};
+  const auto problems = admission::validate_job(request.old_object, *request.object);
+  if (problems.empty()) return {};
+  return invalid(key_of(request.kind, *request.object), texts_of(problems));
+}
+
+void EmbeddedCluster::ensure_namespace(const std::string& name) {
+  if (name.empty() || server().get({api::Kind::kNamespace, "", name}) != nullptr) return;
+  (void)server().create(json::object{
+      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", json::object{{"name", name}}}});
+}
+
+ApiResult<Stored> EmbeddedCluster::apply(json::value document) {
+  drop_server_fields(document);
+  const auto kind =
+      api::find_kind(string_at(document, {"apiVersion"}), string_at(document, {"kind"}));
+  const WriteOptions strict{.status = false, .field_manager = "", .strict_fields = true};
+  if (!kind) return server().create(std::move(document), strict);  // says what is wrong
+  if (api::info(*kind).namespaced) {
+    ensure_namespace(std::string(string_at(document, {"metadata", "namespace"})));
+  }
+  const json::value* written = find_at(document, {"status"});
+  std::optional<json::value> status;
+  if (written != nullptr && api::info(*kind).has_status) status = *written;
+  api::ObjectKey key = key_of(*kind, document);
+  if (api::info(*kind).namespaced && key.namespace_.empty()) key.namespace_ = "default";
+  ApiResult<Stored> stored;
+  if (!key.name.empty() && server().get(key) != nullptr) {
+    erase_at(document, {"status"});
+    stored = server().patch(key, PatchType::kMerge, document, strict);
+  } else {
+    stored = server().create(std::move(document), strict);
+  }
+  if (!stored || !status) return stored;
+  key = key_of(*kind, **stored);
+  return server().patch(key, PatchType::kMerge, json::object{{"status", std::move(*status)}},
+                        {.status = true, .field_manager = ""});
+}
+
+}  // namespace phalanx::sim
