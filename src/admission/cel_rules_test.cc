@@ -96,14 +96,13 @@ const std::vector<BrokenRule>& queue_rules() {
       {"ClusterQueue", "size(x.resources) == size(self.coveredResources)", kNew,
        "spec: {resourceGroups: [{coveredResources: [cpu, memory], flavors: [{name: f, resources: "
        "[{name: cpu, nominalQuota: 1}]}]}]}",
-       "spec.resourceGroups[0].flavors[0].resources: has 1 item, but must have one for each of the "
-       "2 coveredResources"},
+       "spec.resourceGroups[0].flavors[0].resources: has 1 item, but must have 2, one for each of "
+       "coveredResources"},
       {"Cohort", "size(x.resources) == size(self.coveredResources)", kNew,
        "spec: {resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: "
        "cpu, nominalQuota: 1}, {name: memory, nominalQuota: 1}]}]}]}",
-       "spec.resourceGroups[0].flavors[0].resources: has 2 items, but must have one for each of "
-       "the "
-       "1 coveredResources"},
+       "spec.resourceGroups[0].flavors[0].resources: has 2 items, but must have 1, one for each of "
+       "coveredResources"},
       {"LocalQueue", "self == oldSelf", "", "spec: {clusterQueue: other}",
        "spec.clusterQueue: is team-a and cannot be changed; create another LocalQueue instead"},
       {"AdmissionCheck", "self == oldSelf", "", "spec: {controllerName: other}",
@@ -182,8 +181,8 @@ const std::vector<BrokenWorkloadRule>& workload_status_rules() {
   static const std::vector<BrokenWorkloadRule> kRules = {
       {"size(self.spec.podSets) == size(self.status.admission.podSetAssignments)", kReserved, "",
        "status: {admission: {clusterQueue: q, podSetAssignments: [{name: leader, count: 1}]}}",
-       "status.admission.podSetAssignments: has 1 items, but must have one for each of the 2 pod "
-       "sets"},
+       "status.admission.podSetAssignments: has 1 item, but must have 2, one for each of "
+       "spec.podSets"},
       {"oldSelf.clusterName == self.clusterName", "", "status: {clusterName: a}",
        "status: {clusterName: b}",
        "status.clusterName: is a and cannot be changed; remove it first"},
@@ -193,18 +192,18 @@ const std::vector<BrokenWorkloadRule>& workload_status_rules() {
       {"self.slices.all(x, size(x.valuesPerLevel) == size(self.levels))", "", kNew,
        ASSIGNED("{domainCount: 1, podCounts: {universal: 1}, valuesPerLevel: [{universal: b}]}"),
        "status.admission.podSetAssignments[0].topologyAssignment.slices[0].valuesPerLevel: has 1 "
-       "items, but must have one for each of the 2 levels"},
+       "item, but must have 2, one for each of levels"},
       {"size(self.podCounts.individual) == self.domainCount", "", kNew,
        ASSIGNED(
            "{domainCount: 1, podCounts: {individual: [1, 1]}, valuesPerLevel: [{universal: b}, "
            "{universal: r}]}"),
        "status.admission.podSetAssignments[0].topologyAssignment.slices[0].podCounts.individual: "
-       "has 2 items, but must have domainCount, 1"},
+       "has 2 items, but must have 1, the domainCount"},
       {"size(x.individual.roots) == self.domainCount", "", kNew,
        ASSIGNED("{domainCount: 2, podCounts: {universal: 1}, valuesPerLevel: [{universal: b}, "
                 "{individual: {prefix: r, roots: ['1']}}]}"),
        "status.admission.podSetAssignments[0].topologyAssignment.slices[0].valuesPerLevel[1]."
-       "individual.roots: has 1 items, but must have domainCount, 2"},
+       "individual.roots: has 1 item, but must have 2, the domainCount"},
       {"[has(self.universal),has(self.individual)]", "", kNew,
        ASSIGNED(
            "{domainCount: 1, podCounts: {}, valuesPerLevel: [{universal: b}, {universal: r}]}"),

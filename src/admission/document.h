@@ -23,7 +23,7 @@ class Place {
   [[nodiscard]] const json::value* value() const { return value_; }
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  // A field of an object: "spec" of this, or "conditions[0].type" would be elements()[0]["type"].
+  // A field of an object.
   [[nodiscard]] Place operator[](std::string_view field) const;
   // The elements of a list; of anything else none.
   [[nodiscard]] std::vector<Place> elements() const;

@@ -1,15 +1,16 @@
 // What an API server with the CRDs of deploy/crds and our webhooks makes of a document of
 // kueue.x-k8s.io: the document that is stored, or every reason why it is refused.
 //
-// In this order: unknown fields are refused or dropped, defaults are filled in, the schema of the
-// version in which it was written is applied; then it is converted to the stored version, its
-// defaults and schema are applied, and the rules. Each step runs only if those before it found
-// nothing.
+// In this order: unknown fields are refused or dropped, defaults are filled in, and the schema of
+// the version in which it was written is applied; then it is converted to the stored version, and
+// that one's defaults and schema are applied; then the rules. Conversion and rules are not reached
+// by a document that was refused before them.
 //
 // Not looked at: metadata, and whether the objects that a document names exist.
 //
-// Loading the CRDs takes some ten milliseconds, once; admit() is linear in the document. Immutable
-// after construction, so it may be shared.
+// Loading the CRDs takes some tens of milliseconds, once; admit() is linear in the document (60 us
+// for a small Workload, 15 ms for an assignment to 100 000 nodes). Immutable after construction, so
+// it may be shared.
 #pragma once
 
 #include <expected>

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,11 @@ struct Problem {
   [[nodiscard]] std::string text() const { return path.empty() ? message : path + ": " + message; }
   bool operator==(const Problem&) const = default;
 };
+
+// "1 item", "2 items".
+inline std::string counted(size_t count, std::string_view noun) {
+  return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
+}
 
 class ProblemList {
  public:

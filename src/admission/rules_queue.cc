@@ -77,9 +77,8 @@ class ResourceGroupRules {
     const std::vector<Place> quotas = flavor["resources"].elements();
     if (quotas.size() != covered.size()) {
       problems_.add(flavor["resources"].path(),
-                    fmt::format("has {} item{}, but must have one for each of the {} "
-                                "coveredResources",
-                                quotas.size(), quotas.size() == 1 ? "" : "s", covered.size()));
+                    fmt::format("has {}, but must have {}, one for each of coveredResources",
+                                counted(quotas.size(), "item"), covered.size()));
     }
     for (size_t i = 0; i < quotas.size(); ++i) {
       const Place name = quotas[i]["name"];

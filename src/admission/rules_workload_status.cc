@@ -28,9 +28,8 @@ void check_slice(const Place& slice, size_t levels, ProblemList& problems) {
   const auto domains = static_cast<size_t>(slice["domainCount"].number().value_or(0));
   const Place values = slice["valuesPerLevel"];
   if (values.size() != levels) {
-    problems.add(values.path(), fmt::format("has {} items, but must have one for each of the {} "
-                                            "levels",
-                                            values.size(), levels));
+    problems.add(values.path(), fmt::format("has {}, but must have {}, one for each of levels",
+                                            counted(values.size(), "item"), levels));
   }
   std::vector<Place> choices = values.elements();
   choices.push_back(slice["podCounts"]);
@@ -43,8 +42,8 @@ void check_slice(const Place& slice, size_t levels, ProblemList& problems) {
     const Place roots = choice["individual"]["roots"];
     const Place list = roots.present() ? roots : choice["individual"];
     if (list.size() == domains) continue;
-    problems.add(list.path(),
-                 fmt::format("has {} items, but must have domainCount, {}", list.size(), domains));
+    problems.add(list.path(), fmt::format("has {}, but must have {}, the domainCount",
+                                          counted(list.size(), "item"), domains));
   }
 }
 
@@ -69,8 +68,8 @@ void check_admission(const Place& workload, ProblemList& problems) {
   if (has_condition(workload, kReserved)) {
     if (assignments.size() != pod_sets) {
       problems.add(assignments.path(),
-                   fmt::format("has {} items, but must have one for each of the {} pod sets",
-                               assignments.size(), pod_sets));
+                   fmt::format("has {}, but must have {}, one for each of spec.podSets",
+                               counted(assignments.size(), "item"), pod_sets));
     }
     for (const Place& assignment : assignments.elements()) {
       check_known(workload, assignment["name"], problems);
@@ -102,9 +101,9 @@ void check_admission_checks(const Place& workload, ProblemList& problems) {
   for (const Place& check : workload["status"]["admissionChecks"].elements()) {
     const Place updates = check["podSetUpdates"];
     if (updates.size() != 0 && updates.size() != pod_sets) {
-      problems.add(updates.path(), fmt::format("has {} items, but must have one for each of the {} "
-                                               "pod sets, or none",
-                                               updates.size(), pod_sets));
+      problems.add(updates.path(),
+                   fmt::format("has {}, but must have {}, one for each of spec.podSets, or none",
+                               counted(updates.size(), "item"), pod_sets));
     }
     for (const Place& update : updates.elements()) {
       check_known(workload, update["name"], problems);

@@ -220,7 +220,7 @@ TEST(WorkloadStatusRules, UpdatesOfAdmissionChecks) {
   EXPECT_EQ(problems(""), "");
   EXPECT_EQ(problems("{name: leader}, {name: worker, nodeSelector: {a: b}}"), "");
   EXPECT_EQ(problems("{name: leader}"),
-            place + ": has 1 items, but must have one for each of the 2 pod sets, or none");
+            place + ": has 1 item, but must have 2, one for each of spec.podSets, or none");
   EXPECT_EQ(problems("{name: leader}, {name: other}"),
             place + "[1].name: \"other\" is none of spec.podSets");
   EXPECT_NE(problems("{name: leader}, {name: worker, labels: {a: 'b c'}}"), "");

@@ -149,8 +149,7 @@ class Validator {
 
   void check_list(const SchemaNode& schema, const json::array& list, const SchemaPath& path) {
     if (list.size() < schema.min_items) {
-      problems_.add(path.text(), fmt::format("must have at least {} item{}", schema.min_items,
-                                             schema.min_items == 1 ? "" : "s"));
+      problems_.add(path.text(), "must have at least " + counted(schema.min_items, "item"));
     }
     if (list.size() > schema.max_items) {
       problems_.add(path.text(), fmt::format("has {} items, but at most {} are allowed",
