@@ -86,8 +86,8 @@ void Kubelets::observe_node(const Change& change, std::set<api::ObjectKey>& affe
   DecodeStatus status;
   record.load.set_allocatable(
       api::read_node(JsonReader(change.after.get(), "", status)).allocatable);
-  record.alive =
-      kubelet_state(*change.after) == KubeletState::kAlive && condition_is_true(*change.after, "Ready");
+  record.alive = kubelet_state(*change.after) == KubeletState::kAlive &&
+                 condition_is_true(*change.after, "Ready");
   if (record.alive && !was_alive) affected.insert(record.pods.begin(), record.pods.end());
 }
 
@@ -132,8 +132,7 @@ Kubelets::Stage Kubelets::stage_of(const json::value& pod) {
   if (find_at(pod, {"status", "startTime"}) == nullptr) return Stage::kNew;
   if (string_at(pod, {"status", "phase"}) != "Running") return Stage::kStarting;
   const json::value* container = first_container(pod);
-  const bool waits =
-      container != nullptr && find_at(*container, {"state", "waiting"}) != nullptr;
+  const bool waits = container != nullptr && find_at(*container, {"state", "waiting"}) != nullptr;
   return waits ? Stage::kBackingOff : Stage::kRunning;
 }
 
@@ -153,10 +152,7 @@ std::optional<Time> Kubelets::stage_began(const json::value& pod, Stage stage) {
     case Stage::kBackingOff:
       return time_field(*container, {"lastState", "terminated", "finishedAt"});
     case Stage::kTerminating:
-      // The timestamp says when the grace period is over.
-      const auto end = time_field(pod, {"metadata", "deletionTimestamp"});
-      const auto grace = integer_at(pod, {"metadata", "deletionGracePeriodSeconds"});
-      return end ? std::optional(*end - seconds(grace.value_or(0))) : std::nullopt;
+      return deleted_at(pod);
   }
   return std::nullopt;
 }
