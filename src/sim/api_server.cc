@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "sim/apply.h"
 #include "sim/document.h"
 #include "sim/kind_rules.h"
+#include "sim/managed_fields.h"
 #include "sim/metadata.h"
 #include "sim/patch.h"
 
@@ -57,6 +59,20 @@ json::value join_status(const json::value& old_object, json::value document, boo
   }
   set_or_erase(document.get_object(), "status", old_status);
   return document;
+}
+
+std::unexpected<ApiError> no_status(const api::ObjectKey& key) {
+  return std::unexpected(ApiError{
+      404, "NotFound", fmt::format("{}: has no status subresource; write it whole", key.text())});
+}
+
+// A patch is for the object at `key`, and leaves it that object.
+ApiResult<void> check_key(const api::ObjectKey& key, const ApiResult<api::Kind>& kind,
+                          const json::value& document) {
+  if (!kind) return std::unexpected(kind.error());
+  const api::ObjectKey patched = key_of(*kind, document);
+  if (patched == key) return {};
+  return bad_request(fmt::format("{}: a patch cannot make it {}", key.text(), patched.text()));
 }
 
 bool is_custom(api::Kind kind) {
@@ -222,6 +238,10 @@ void ApiServer::erase(const api::ObjectKey& key, json::value last) {
 }
 
 ApiResult<Stored> ApiServer::create(json::value document, const WriteOptions& options) {
+  return insert(std::move(document), options, false);
+}
+
+ApiResult<Stored> ApiServer::insert(json::value document, const WriteOptions& options, bool apply) {
   ASSIGN_OR_RETURN(const api::Kind kind, identify(document));
   if (!string_at(document, {"metadata", "resourceVersion"}).empty()) {
     return bad_request(fmt::format(
@@ -237,27 +257,47 @@ ApiResult<Stored> ApiServer::create(json::value document, const WriteOptions& op
   if (api::info(kind).has_status && kind != api::Kind::kNode) {
     document.get_object().stable_erase("status");
   }
+  const Writer writer{options.field_manager, apply, false};
+  FieldSet applied;
+  if (apply) applied = tracked_fields(kind, false, document);
   json::object& metadata = ensure_object(document, {"metadata"});
   metadata["uid"] = new_uid();
   metadata["creationTimestamp"] = format_time(clock_.now());
   metadata["generation"] = 1;
   RETURN_IF_ERROR(admit(key, nullptr, document, options));
+  if (!writer.manager.empty()) {
+    ManagedFields managers;
+    managers.set(writer, apply ? applied : tracked_fields(kind, false, document),
+                 api::api_version(kind), format_time(clock_.now()));
+    managers.write(document);
+  }
   return commit(key, std::move(document));
 }
 
 ApiResult<Stored> ApiServer::replace(const api::ObjectKey& key, const Stored& old,
-                                     json::value document, const WriteOptions& options) {
+                                     json::value document, const WriteOptions& options,
+                                     const ManagedFields* applied) {
   const bool has_status = api::info(key.kind).has_status;
-  if (options.status && !has_status) {
-    return std::unexpected(ApiError{
-        404, "NotFound", fmt::format("{}: has no status subresource; write it whole", key.text())});
-  }
+  if (options.status && !has_status) return no_status(key);
   RETURN_IF_ERROR(check_preconditions(key, *old, document));
   if (has_status) document = join_status(*old, std::move(document), options.status);
   keep_system_metadata(*old, document);
   RETURN_IF_ERROR(admit(key, old.get(), document, options));
-  if (document == *old) return old;
+  // Both have the old managedFields, so this compares what the objects say.
+  if (document == *old && (applied == nullptr || applied->same_fields(ManagedFields::read(*old)))) {
+    return old;
+  }
   if (specification_changed(*old, document)) grow_generation(document);
+  if (applied != nullptr) {
+    applied->write(document);
+  } else if (!options.field_manager.empty() || find_at(*old, {"metadata", "managedFields"})) {
+    const Writer writer{options.field_manager.empty() ? "unknown" : options.field_manager, false,
+                        options.status};
+    ManagedFields managers = ManagedFields::read(*old);
+    managers.record_update(writer, tracked_changes(key.kind, options.status, *old, document),
+                           api::api_version(key.kind), format_time(clock_.now()));
+    managers.write(document);
+  }
   return commit(key, std::move(document));
 }
 
@@ -271,11 +311,12 @@ ApiResult<Stored> ApiServer::update(json::value document, const WriteOptions& op
                    "metadata.resourceVersion: must be specified for an update; read the object, "
                    "change it and write it back, or use a patch");
   }
-  return replace(key, old, std::move(document), options);
+  return replace(key, old, std::move(document), options, nullptr);
 }
 
 ApiResult<Stored> ApiServer::patch(const api::ObjectKey& key, PatchType type,
                                    const json::value& patch, const WriteOptions& options) {
+  if (type == PatchType::kApply) return apply(key, patch, options);
   const Stored old = store_.find(key);
   if (!old) return not_found(key);
   json::value document = *old;
@@ -285,11 +326,35 @@ ApiResult<Stored> ApiServer::patch(const api::ObjectKey& key, PatchType type,
   } else if (auto patched = apply_json_patch(document, patch); !patched) {
     return invalid(key, "the patch cannot be applied: " + patched.error().message);
   }
-  ASSIGN_OR_RETURN(const api::Kind kind, identify(document));
-  if (const api::ObjectKey patched = key_of(kind, document); patched != key) {
-    return bad_request(fmt::format("{}: a patch cannot make it {}", key.text(), patched.text()));
+  RETURN_IF_ERROR(check_key(key, identify(document), document));
+  return replace(key, old, std::move(document), options, nullptr);
+}
+
+ApiResult<Stored> ApiServer::apply(const api::ObjectKey& key, json::value document,
+                                   const WriteOptions& options) {
+  if (options.field_manager.empty()) {
+    return bad_request(key.text() + ": an apply must name its field manager");
   }
-  return replace(key, old, std::move(document), options);
+  RETURN_IF_ERROR(check_key(key, identify(document), document));
+  if (find_at(document, {"metadata", "managedFields"}) != nullptr) {
+    return bad_request(key.text() + ": metadata.managedFields: must not be applied; remove it");
+  }
+  const Stored old = store_.find(key);
+  if (!old) {
+    if (options.status) return not_found(key);
+    if (!uid_of(document).empty()) {
+      return conflict(key, fmt::format("the apply is meant for the object with uid {}, which does "
+                                       "not exist any more",
+                                       uid_of(document)));
+    }
+    return insert(std::move(document), options, true);
+  }
+  if (options.status && !api::info(key.kind).has_status) return no_status(key);
+  RETURN_IF_ERROR(check_preconditions(key, *old, document));
+  ASSIGN_OR_RETURN(Applied applied,
+                   apply_patch(key, *old, document, {options.field_manager, true, options.status},
+                               options.force, clock_.now()));
+  return replace(key, old, std::move(applied.document), options, &applied.managers);
 }
 
 ApiResult<void> ApiServer::remove(const api::ObjectKey& key, const DeleteOptions& options) {

@@ -47,6 +47,8 @@
 
 namespace phalanx::sim {
 
+class ManagedFields;
+
 enum class PatchType : uint8_t { kMerge, kJson, kApply };
 
 struct WriteOptions {
@@ -129,9 +131,13 @@ class ApiServer {
   ApiResult<void> admit(const api::ObjectKey& key, const json::value* old_object,
                         json::value& object, const WriteOptions& options);
   static ApiResult<void> run_hooks(const std::vector<Hook>& hooks, AdmissionRequest& request);
-  // Replaces `old` by what a client wants to have there instead.
+  ApiResult<Stored> insert(json::value document, const WriteOptions& options, bool apply);
+  // Replaces `old` by what a client wants to have there instead; `applied`: who owns what after an
+  // apply.
   ApiResult<Stored> replace(const api::ObjectKey& key, const Stored& old, json::value document,
-                            const WriteOptions& options);
+                            const WriteOptions& options, const ManagedFields* applied);
+  ApiResult<Stored> apply(const api::ObjectKey& key, json::value document,
+                          const WriteOptions& options);
   // Stores a document that was found good; removes it if it was only waiting for this.
   Stored commit(const api::ObjectKey& key, json::value document);
   void erase(const api::ObjectKey& key, json::value last);
