@@ -1,6 +1,7 @@
 // All actors together: the same run twice, with restarts at every moment, and with refused writes.
 #include "sim/cluster_actors.h"
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -41,11 +42,15 @@ class Scenario : public ClusterTest {
     from_outside_ = false;
   }
 
-  void run(bool with_restarts, Duration step) {
+  // `on_restart` is told of every restart.
+  void run(bool with_restarts, Duration step, const std::function<void()>& on_restart = [] {}) {
     for (int second = 0; second < 700; ++second) {
       happen(second);
       for (Duration at(0); at < std::chrono::seconds(1); at += step) {
-        if (with_restarts) restart();
+        if (with_restarts) {
+          restart();
+          on_restart();
+        }
         run_for(step);
       }
     }
@@ -56,11 +61,12 @@ class Scenario : public ClusterTest {
   void refuse_some(Decide decide) {
     server_.add_validating_hook(
         [this, decide](AdmissionRequest&) -> ApiResult<void> {
-          if (from_outside_ || !decide()) return {};
+          if (from_outside_ || !refusing_ || !decide()) return {};
           return std::unexpected(ApiError{500, "InternalError", "bad luck; try again"});
         },
         true);
   }
+  void refuse_none() { refusing_ = false; }
   void run_on(int64_t seconds) { run_for_seconds(seconds); }
 
   // All objects, as text.
@@ -126,6 +132,7 @@ class Scenario : public ClusterTest {
   }
 
   bool from_outside_ = false;
+  bool refusing_ = true;
   WatchCursor cursor_{{api::Kind::kPod}, 0};
   std::map<std::string, std::set<std::string>> failed_;  // uids by the Job's name
 };
@@ -154,15 +161,29 @@ class RefusalTest : public testing::TestWithParam<int> {};
 TEST_P(RefusalTest, WhatIsRefusedIsDoneLater) {
   Scenario scenario;
   Random random(static_cast<uint64_t>(GetParam()));
-  bool active = true;
-  scenario.refuse_some([&] { return active && random.below(4) == 0; });
+  scenario.refuse_some([&] { return random.below(4) == 0; });
   scenario.run(GetParam() % 2 == 0, std::chrono::seconds(1));
-  active = false;
+  scenario.refuse_none();
   scenario.run_on(2000);
   scenario.expect_outcome();
 }
 
-INSTANTIATE_TEST_SUITE_P(Seeds, RefusalTest, testing::Range(1, 25));
+// All actors die between two writes, again and again, and are started anew a second later.
+TEST_P(RefusalTest, ACrashBetweenAnyTwoWritesDoesNoHarm) {
+  Scenario scenario;
+  Random random(static_cast<uint64_t>(GetParam()));
+  bool dead = false;
+  scenario.refuse_some([&] {
+    dead = dead || random.below(10) == 0;
+    return dead;
+  });
+  scenario.run(true, std::chrono::seconds(1), [&] { dead = false; });
+  scenario.refuse_none();
+  scenario.run_on(2000);
+  scenario.expect_outcome();
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RefusalTest, testing::Range(1, 13));
 
 }  // namespace
 }  // namespace phalanx::sim
