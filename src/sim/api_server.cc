@@ -106,6 +106,9 @@ ApiResult<api::Kind> ApiServer::identify(json::value& document) const {
   if (!document.is_object()) {
     return bad_request("a document must be an object with apiVersion, kind and metadata");
   }
+  if (!measure(document)) {
+    return bad_request("the document is nested too deeply to be an object of the API");
+  }
   const std::string api_version(string_at(document, {"apiVersion"}));
   const std::string name(string_at(document, {"kind"}));
   const auto kind = api::find_kind(api_version, name);
