@@ -442,4 +442,14 @@ void ApiServer::set_history_limit(size_t events) {
   store_.set_history_limit(events);
 }
 
+ClusterState ApiServer::state() const {
+  return {clock_.now(), store_.version(), random_.state(), store_.objects()};
+}
+
+void ApiServer::restore(ClusterState state) {
+  CHECK(clock_.now() == state.now);
+  random_ = Random(state.random_state);
+  store_.restore(std::move(state.objects), state.resource_version);
+}
+
 }  // namespace phalanx::sim
