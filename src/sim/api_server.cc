@@ -106,6 +106,9 @@ ApiResult<api::Kind> ApiServer::identify(json::value& document) const {
   if (!document.is_object()) {
     return bad_request("a document must be an object with apiVersion, kind and metadata");
   }
+  if (!measure(document)) {
+    return bad_request("the document is nested too deeply to be an object of the API");
+  }
   const std::string api_version(string_at(document, {"apiVersion"}));
   const std::string name(string_at(document, {"kind"}));
   const auto kind = api::find_kind(api_version, name);
@@ -437,6 +440,16 @@ void ApiServer::compact(uint64_t up_to) {
 
 void ApiServer::set_history_limit(size_t events) {
   store_.set_history_limit(events);
+}
+
+ClusterState ApiServer::state() const {
+  return {clock_.now(), store_.version(), random_.state(), store_.objects()};
+}
+
+void ApiServer::restore(ClusterState state) {
+  CHECK(clock_.now() == state.now);
+  random_ = Random(state.random_state);
+  store_.restore(std::move(state.objects), state.resource_version);
 }
 
 }  // namespace phalanx::sim

@@ -42,6 +42,7 @@
 #include "base/random.h"
 #include "sim/api_error.h"
 #include "sim/clock.h"
+#include "sim/cluster_state.h"
 #include "sim/deletion.h"
 #include "sim/store.h"
 
@@ -118,6 +119,12 @@ class ApiServer {
   void compact(uint64_t up_to);
   // Events kept by itself; older ones are compacted.
   void set_history_limit(size_t events);
+
+  // Everything that is to be saved (sim/state_folder.h). Cheap: documents are shared, not copied.
+  [[nodiscard]] ClusterState state() const;
+  // Becomes the cluster that was saved. The clock, which the server only reads, must be at its
+  // time; the history begins empty. Hooks and converter stay.
+  void restore(ClusterState state);
 
  private:
   struct Hook {

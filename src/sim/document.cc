@@ -5,8 +5,8 @@
 namespace phalanx::sim {
 namespace {
 
-// Deeper than any object of the API, and shallow enough for recursion.
-constexpr int kMaxDepth = 100;
+// Deeper than any object of the API, and shallow enough for recursion and for our readers of files.
+constexpr int kMaxDepth = 60;
 
 bool measure_into(const json::value& value, int depth, size_t& size) {
   if (depth > kMaxDepth) return false;
