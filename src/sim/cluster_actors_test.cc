@@ -15,6 +15,20 @@ namespace {
 
 class ClusterActorsTest : public ClusterTest {};
 
+// All objects, as text.
+std::string describe(const ApiServer& server) {
+  std::string text;
+  for (const api::KindInfo& about : api::all_kinds()) {
+    for (const Stored& object : server.list(about.kind).items) {
+      json::value copy = *object;
+      // Versions tell how many writes there were, in whose order.
+      erase_at(copy, {"metadata", "resourceVersion"});
+      text += json::serialize(copy) + "\n";
+    }
+  }
+  return text;
+}
+
 // One cluster with some life in it.
 class Scenario : public ClusterTest {
  public:
@@ -69,19 +83,7 @@ class Scenario : public ClusterTest {
   void refuse_none() { refusing_ = false; }
   void run_on(int64_t seconds) { run_for_seconds(seconds); }
 
-  // All objects, as text.
-  [[nodiscard]] std::string everything() const {
-    std::string text;
-    for (const api::KindInfo& about : api::all_kinds()) {
-      for (const Stored& object : server_.list(about.kind).items) {
-        json::value copy = *object;
-        // Versions tell how many writes there were, in whose order.
-        erase_at(copy, {"metadata", "resourceVersion"});
-        text += json::serialize(copy) + "\n";
-      }
-    }
-    return text;
-  }
+  [[nodiscard]] std::string everything() const { return describe(server_); }
 
   // How the Jobs ended, and that each of their pods was counted once.
   void expect_outcome() {
@@ -153,6 +155,23 @@ TEST_F(ClusterActorsTest, RestartsAtEveryMomentChangeNothing) {
   restarted.run(true, std::chrono::milliseconds(500));
   restarted.expect_outcome();
   EXPECT_EQ(steady.everything(), restarted.everything());
+}
+
+TEST_F(ClusterActorsTest, ASavedClusterGoesOnWhereItWas) {
+  add_node("n1", "cpu: 2");
+  add_node("n2", "cpu: 2");
+  add_job("train", "completionMode: Indexed, completions: 8, parallelism: 4",
+          "phalanx.dev/run-for: 30s");
+  run_for_seconds(20);
+  merge(node_key("n1"), "{metadata: {annotations: {phalanx.dev/kubelet: down}}}");
+  run_for_seconds(15);
+  Simulation loaded(server_.state());
+  add_cluster_actors(loaded);
+  EXPECT_EQ(loaded.now(), simulation_.now());
+  ASSERT_TRUE(loaded.run_for(std::chrono::seconds(1000)));
+  run_for_seconds(1000);
+  EXPECT_EQ(describe(loaded.server()), describe(server_));
+  EXPECT_EQ(job_status("train", "completedIndexes"), "\"0-7\"");
 }
 
 // Refuses writes now and then, before they happen.

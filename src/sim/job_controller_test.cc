@@ -332,6 +332,23 @@ TEST_F(JobControllerTest, AnElasticIndexedJobShrinksFromTheTop) {
   EXPECT_EQ(condition(job_key("train"), "Complete"), "True");
 }
 
+TEST_F(JobControllerTest, OfTwoPodsOfOneIndexTheOneThatCameFartherIsKept) {
+  add_node("n1", "cpu: 8");
+  add_job("train", "completionMode: Indexed, completions: 2, parallelism: 2", "");
+  run_for_seconds(1);
+  json::value twin = *pods()[0];
+  for (const std::string_view field : {"uid", "resourceVersion", "generateName"}) {
+    erase_at(twin, {"metadata", field});
+  }
+  erase_at(twin, {"spec", "nodeName"});
+  ensure_object(twin, {"metadata"})["name"] = "another";
+  ASSERT_TRUE(server_.create(twin));
+  run_for_seconds(2);
+  EXPECT_FALSE(exists(pod_key("another")));
+  EXPECT_EQ(active_indexes(), (std::vector{0, 1}));
+  EXPECT_EQ(job_status("train", "failed"), "");
+}
+
 TEST_F(JobControllerTest, JobsOfOtherControllersAreLeftAlone) {
   add_job("mine", "managedBy: kubernetes.io/job-controller");
   add_job("theirs", "managedBy: example.com/other");

@@ -26,10 +26,10 @@ constexpr int64_t kKilledExitCode = 143;  // ended by SIGTERM
 std::optional<int64_t> exit_code_of(const json::value& pod) {
   const std::string_view text = annotation_of(pod, kExitCodeAnnotation);
   if (text.empty()) return 0;
-  const char* end = text.data() + text.size();
   int64_t code = 0;
-  const auto [stop, problem] = std::from_chars(text.data(), end, code);
-  if (problem != std::errc() || stop != end || code < 0 || code > 255) return std::nullopt;
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), code);
+  const bool whole = problem == std::errc() && stop == text.data() + text.size();
+  if (!whole || code < 0 || code > 255) return std::nullopt;
   return code;
 }
 
