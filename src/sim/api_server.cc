@@ -418,8 +418,8 @@ Listing ApiServer::list(api::Kind kind) const {
   return store_.list(kind);
 }
 
-Listing ApiServer::list(api::Kind kind, const std::string& namespace_) const {
-  return store_.list(kind, namespace_);
+Listing ApiServer::list(api::Kind kind, const std::string& namespace_name) const {
+  return store_.list(kind, namespace_name);
 }
 
 uint64_t ApiServer::resource_version() const {

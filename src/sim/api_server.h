@@ -108,7 +108,7 @@ class ApiServer {
   // nullptr if there is none.
   [[nodiscard]] Stored get(const api::ObjectKey& key) const;
   [[nodiscard]] Listing list(api::Kind kind) const;
-  [[nodiscard]] Listing list(api::Kind kind, const std::string& namespace_) const;
+  [[nodiscard]] Listing list(api::Kind kind, const std::string& namespace_name) const;
   [[nodiscard]] uint64_t resource_version() const;
   [[nodiscard]] const Clock& clock() const;
 

@@ -71,9 +71,9 @@ TEST_F(MetadataTest, LabelsAndAnnotations) {
 TEST_F(MetadataTest, AnnotationsHaveATotalSize) {
   json::value node = from_yaml("{apiVersion: v1, kind: Node, metadata: {name: n}}");
   json::object& annotations = ensure_object(node, {"metadata", "annotations"});
-  annotations["a"] = std::string(200 * 1024, 'x');
+  annotations["a"] = std::string(200'000, 'x');
   EXPECT_EQ(refusal(server_.create(node)), "");
-  annotations["b"] = std::string(60 * 1024, 'x');
+  annotations["b"] = std::string(65'000, 'x');
   EXPECT_TRUE(contains(refusal(server_.create(node)), "409"));
   node.at("metadata").as_object()["name"] = "m";
   EXPECT_TRUE(contains(refusal(server_.create(node)), "metadata.annotations: hold"));

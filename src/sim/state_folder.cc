@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -91,11 +90,7 @@ Result<void> exchange(const fs::path& fresh, const fs::path& folder) {
 }
 
 Result<uint64_t> read_counter(const json::value& document, std::string_view field) {
-  const std::string_view text = string_at(document, {field});
-  uint64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, number);
-  if (code == std::errc() && stop == end && !text.empty()) return number;
+  if (const auto number = parse_unsigned(string_at(document, {field}))) return *number;
   return fail(fmt::format("{}: must be a whole number in quotes", field));
 }
 
