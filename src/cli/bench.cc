@@ -36,6 +36,18 @@ void add_bench_command(CLI::App& app, Run& run) {
   command->add_flag("--json", encoding->json, "Print a JSON array, one object for each scheme");
   command->callback([encoding, &run] { run = [encoding] { return bench_encoding(*encoding); }; });
 
+  auto admission = std::make_shared<BenchAdmissionArguments>();
+  command = bench->add_subcommand(
+      "admission", "15 000 workloads through 30 queues: CPU per decision, waiting, utilisation");
+  command->add_option("--nodes", admission->nodes, "Nodes of the cluster, 64 to a rack")
+      ->check(CLI::Range(64, 200'000))
+      ->capture_default_str();
+  command->add_option("--preset", admission->preset, "What is scarce: quota or nodes")
+      ->capture_default_str();
+  command->add_flag("--json", admission->json, "Print one JSON object");
+  command->callback(
+      [admission, &run] { run = [admission] { return bench_admission(*admission); }; });
+
   auto gang = std::make_shared<BenchGangArguments>();
   command = bench->add_subcommand("gang", "Gang-tree searches: large, packed, and impossible");
   command->add_flag("--json", gang->json, "Print a JSON array, one object for each search");

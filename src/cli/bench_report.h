@@ -27,6 +27,13 @@ struct BenchGangArguments {
 };
 int bench_gang(const BenchGangArguments& arguments);
 
+struct BenchAdmissionArguments {
+  uint32_t nodes = 640;
+  std::string preset = "quota";
+  bool json = false;
+};
+int bench_admission(const BenchAdmissionArguments& arguments);
+
 using BenchClock = std::chrono::steady_clock;
 
 inline int64_t nanoseconds_since(BenchClock::time_point start) {
