@@ -50,6 +50,7 @@ int run_program(int argc, const char* const* argv) {
   Run run;
   add_place_command(app, run);
   add_conformance_command(app, run);
+  add_scenario_command(app, run);
   add_bench_command(app, run);
   add_help_command(app, run);
   try {
