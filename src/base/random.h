@@ -24,6 +24,9 @@ class Random {
     return low + static_cast<int64_t>(below(static_cast<uint64_t>(high - low) + 1));
   }
 
+  // A generator made from this goes on where this one is.
+  [[nodiscard]] uint64_t state() const { return state_; }
+
  private:
   uint64_t state_;
 };

@@ -33,6 +33,10 @@ json::value typed_scalar(const std::string& text) {
   if (auto [rest, code] = std::from_chars(begin, end, whole); code == std::errc() && rest == end) {
     return whole;
   }
+  uint64_t large = 0;
+  if (auto [rest, code] = std::from_chars(begin, end, large); code == std::errc() && rest == end) {
+    return large;
+  }
   const bool numeric = text.find_first_not_of("0123456789+-.eE") == std::string::npos &&
                        text.find_first_of("0123456789") != std::string::npos;
   double number = 0;
@@ -85,6 +89,13 @@ Result<json::value> convert(const YAML::Node& node, int depth, Conversion& conve
   return refuse("not a YAML value");
 }
 
+// The shortest text that reads back as this number, and as one with a fraction: 1.0, not 1.
+std::string double_text(double number) {
+  std::string text = fmt::format("{}", number);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
 void emit(YAML::Emitter& out, const json::value& value) {
   switch (value.kind()) {
     case json::kind::null:
@@ -100,7 +111,7 @@ void emit(YAML::Emitter& out, const json::value& value) {
       out << value.get_uint64();
       break;
     case json::kind::double_:
-      out << value.get_double();
+      out << double_text(value.get_double());
       break;
     case json::kind::string: {
       const std::string text(value.get_string());

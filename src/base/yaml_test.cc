@@ -74,14 +74,25 @@ TEST(Yaml, AliasesOfAliasesAreRefused) {
 }
 
 TEST(Yaml, WhatIsWrittenReadsBackTheSame) {
-  const json::value value = {{"name", "a"},           {"count", 3},
-                             {"quoted", "12"},        {"flag", "true"},
-                             {"empty", ""},           {"null", "~"},
-                             {"float", "1.5"},        {"list", {1, "x"}},
-                             {"none", nullptr},       {"colon", "a: b"},
-                             {"dash", "- a"},         {"hash", "a #b"},
-                             {"lines", "a\nb"},       {"map", json::object()},
-                             {"array", json::array()}};
+  const json::value value = {{"name", "a"},
+                             {"count", 3},
+                             {"quoted", "12"},
+                             {"flag", "true"},
+                             {"empty", ""},
+                             {"null", "~"},
+                             {"float", "1.5"},
+                             {"list", {1, "x"}},
+                             {"none", nullptr},
+                             {"colon", "a: b"},
+                             {"dash", "- a"},
+                             {"hash", "a #b"},
+                             {"lines", "a\nb"},
+                             {"map", json::object()},
+                             {"array", json::array()},
+                             {"one", 1.0},
+                             {"tenth", 0.1},
+                             {"huge", 1e300},
+                             {"large", UINT64_MAX}};
   const auto documents = parse_documents(to_yaml(value));
   ASSERT_TRUE(documents.has_value()) << documents.error().message;
   ASSERT_EQ(documents->size(), 1U);

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "sim/apply.h"
 #include "sim/document.h"
 #include "sim/kind_rules.h"
+#include "sim/managed_fields.h"
 #include "sim/metadata.h"
 #include "sim/patch.h"
 
@@ -59,6 +61,20 @@ json::value join_status(const json::value& old_object, json::value document, boo
   return document;
 }
 
+std::unexpected<ApiError> no_status(const api::ObjectKey& key) {
+  return std::unexpected(ApiError{
+      404, "NotFound", fmt::format("{}: has no status subresource; write it whole", key.text())});
+}
+
+// A patch is for the object at `key`, and leaves it that object.
+ApiResult<void> check_key(const api::ObjectKey& key, const ApiResult<api::Kind>& kind,
+                          const json::value& document) {
+  if (!kind) return std::unexpected(kind.error());
+  const api::ObjectKey patched = key_of(*kind, document);
+  if (patched == key) return {};
+  return bad_request(fmt::format("{}: a patch cannot make it {}", key.text(), patched.text()));
+}
+
 bool is_custom(api::Kind kind) {
   return api::info(kind).group.ends_with(".x-k8s.io");
 }
@@ -89,6 +105,9 @@ void ApiServer::set_converter(Converter converter) {
 ApiResult<api::Kind> ApiServer::identify(json::value& document) const {
   if (!document.is_object()) {
     return bad_request("a document must be an object with apiVersion, kind and metadata");
+  }
+  if (!measure(document)) {
+    return bad_request("the document is nested too deeply to be an object of the API");
   }
   const std::string api_version(string_at(document, {"apiVersion"}));
   const std::string name(string_at(document, {"kind"}));
@@ -222,6 +241,10 @@ void ApiServer::erase(const api::ObjectKey& key, json::value last) {
 }
 
 ApiResult<Stored> ApiServer::create(json::value document, const WriteOptions& options) {
+  return insert(std::move(document), options, false);
+}
+
+ApiResult<Stored> ApiServer::insert(json::value document, const WriteOptions& options, bool apply) {
   ASSIGN_OR_RETURN(const api::Kind kind, identify(document));
   if (!string_at(document, {"metadata", "resourceVersion"}).empty()) {
     return bad_request(fmt::format(
@@ -237,27 +260,47 @@ ApiResult<Stored> ApiServer::create(json::value document, const WriteOptions& op
   if (api::info(kind).has_status && kind != api::Kind::kNode) {
     document.get_object().stable_erase("status");
   }
+  const Writer writer{options.field_manager, apply, false};
+  FieldSet applied;
+  if (apply) applied = tracked_fields(kind, false, document);
   json::object& metadata = ensure_object(document, {"metadata"});
   metadata["uid"] = new_uid();
   metadata["creationTimestamp"] = format_time(clock_.now());
   metadata["generation"] = 1;
   RETURN_IF_ERROR(admit(key, nullptr, document, options));
+  if (!writer.manager.empty()) {
+    ManagedFields managers;
+    managers.set(writer, apply ? applied : tracked_fields(kind, false, document),
+                 api::api_version(kind), format_time(clock_.now()));
+    managers.write(document);
+  }
   return commit(key, std::move(document));
 }
 
 ApiResult<Stored> ApiServer::replace(const api::ObjectKey& key, const Stored& old,
-                                     json::value document, const WriteOptions& options) {
+                                     json::value document, const WriteOptions& options,
+                                     const ManagedFields* applied) {
   const bool has_status = api::info(key.kind).has_status;
-  if (options.status && !has_status) {
-    return std::unexpected(ApiError{
-        404, "NotFound", fmt::format("{}: has no status subresource; write it whole", key.text())});
-  }
+  if (options.status && !has_status) return no_status(key);
   RETURN_IF_ERROR(check_preconditions(key, *old, document));
   if (has_status) document = join_status(*old, std::move(document), options.status);
   keep_system_metadata(*old, document);
   RETURN_IF_ERROR(admit(key, old.get(), document, options));
-  if (document == *old) return old;
+  // Both have the old managedFields, so this compares what the objects say.
+  if (document == *old && (applied == nullptr || applied->same_fields(ManagedFields::read(*old)))) {
+    return old;
+  }
   if (specification_changed(*old, document)) grow_generation(document);
+  if (applied != nullptr) {
+    applied->write(document);
+  } else if (!options.field_manager.empty() || find_at(*old, {"metadata", "managedFields"})) {
+    const Writer writer{options.field_manager.empty() ? "unknown" : options.field_manager, false,
+                        options.status};
+    ManagedFields managers = ManagedFields::read(*old);
+    managers.record_update(writer, tracked_changes(key.kind, options.status, *old, document),
+                           api::api_version(key.kind), format_time(clock_.now()));
+    managers.write(document);
+  }
   return commit(key, std::move(document));
 }
 
@@ -271,11 +314,12 @@ ApiResult<Stored> ApiServer::update(json::value document, const WriteOptions& op
                    "metadata.resourceVersion: must be specified for an update; read the object, "
                    "change it and write it back, or use a patch");
   }
-  return replace(key, old, std::move(document), options);
+  return replace(key, old, std::move(document), options, nullptr);
 }
 
 ApiResult<Stored> ApiServer::patch(const api::ObjectKey& key, PatchType type,
                                    const json::value& patch, const WriteOptions& options) {
+  if (type == PatchType::kApply) return apply(key, patch, options);
   const Stored old = store_.find(key);
   if (!old) return not_found(key);
   json::value document = *old;
@@ -285,11 +329,35 @@ ApiResult<Stored> ApiServer::patch(const api::ObjectKey& key, PatchType type,
   } else if (auto patched = apply_json_patch(document, patch); !patched) {
     return invalid(key, "the patch cannot be applied: " + patched.error().message);
   }
-  ASSIGN_OR_RETURN(const api::Kind kind, identify(document));
-  if (const api::ObjectKey patched = key_of(kind, document); patched != key) {
-    return bad_request(fmt::format("{}: a patch cannot make it {}", key.text(), patched.text()));
+  RETURN_IF_ERROR(check_key(key, identify(document), document));
+  return replace(key, old, std::move(document), options, nullptr);
+}
+
+ApiResult<Stored> ApiServer::apply(const api::ObjectKey& key, json::value document,
+                                   const WriteOptions& options) {
+  if (options.field_manager.empty()) {
+    return bad_request(key.text() + ": an apply must name its field manager");
   }
-  return replace(key, old, std::move(document), options);
+  RETURN_IF_ERROR(check_key(key, identify(document), document));
+  if (find_at(document, {"metadata", "managedFields"}) != nullptr) {
+    return bad_request(key.text() + ": metadata.managedFields: must not be applied; remove it");
+  }
+  const Stored old = store_.find(key);
+  if (!old) {
+    if (options.status) return not_found(key);
+    if (!uid_of(document).empty()) {
+      return conflict(key, fmt::format("the apply is meant for the object with uid {}, which does "
+                                       "not exist any more",
+                                       uid_of(document)));
+    }
+    return insert(std::move(document), options, true);
+  }
+  if (options.status && !api::info(key.kind).has_status) return no_status(key);
+  RETURN_IF_ERROR(check_preconditions(key, *old, document));
+  ASSIGN_OR_RETURN(Applied applied,
+                   apply_patch(key, *old, document, {options.field_manager, true, options.status},
+                               options.force, clock_.now()));
+  return replace(key, old, std::move(applied.document), options, &applied.managers);
 }
 
 ApiResult<void> ApiServer::remove(const api::ObjectKey& key, const DeleteOptions& options) {
@@ -350,8 +418,8 @@ Listing ApiServer::list(api::Kind kind) const {
   return store_.list(kind);
 }
 
-Listing ApiServer::list(api::Kind kind, const std::string& namespace_) const {
-  return store_.list(kind, namespace_);
+Listing ApiServer::list(api::Kind kind, const std::string& namespace_name) const {
+  return store_.list(kind, namespace_name);
 }
 
 uint64_t ApiServer::resource_version() const {
@@ -372,6 +440,16 @@ void ApiServer::compact(uint64_t up_to) {
 
 void ApiServer::set_history_limit(size_t events) {
   store_.set_history_limit(events);
+}
+
+ClusterState ApiServer::state() const {
+  return {clock_.now(), store_.version(), random_.state(), store_.objects()};
+}
+
+void ApiServer::restore(ClusterState state) {
+  CHECK(clock_.now() == state.now);
+  random_ = Random(state.random_state);
+  store_.restore(std::move(state.objects), state.resource_version);
 }
 
 }  // namespace phalanx::sim

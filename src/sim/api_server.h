@@ -42,10 +42,13 @@
 #include "base/random.h"
 #include "sim/api_error.h"
 #include "sim/clock.h"
+#include "sim/cluster_state.h"
 #include "sim/deletion.h"
 #include "sim/store.h"
 
 namespace phalanx::sim {
+
+class ManagedFields;
 
 enum class PatchType : uint8_t { kMerge, kJson, kApply };
 
@@ -105,7 +108,7 @@ class ApiServer {
   // nullptr if there is none.
   [[nodiscard]] Stored get(const api::ObjectKey& key) const;
   [[nodiscard]] Listing list(api::Kind kind) const;
-  [[nodiscard]] Listing list(api::Kind kind, const std::string& namespace_) const;
+  [[nodiscard]] Listing list(api::Kind kind, const std::string& namespace_name) const;
   [[nodiscard]] uint64_t resource_version() const;
   [[nodiscard]] const Clock& clock() const;
 
@@ -116,6 +119,12 @@ class ApiServer {
   void compact(uint64_t up_to);
   // Events kept by itself; older ones are compacted.
   void set_history_limit(size_t events);
+
+  // Everything that is to be saved (sim/state_folder.h). Cheap: documents are shared, not copied.
+  [[nodiscard]] ClusterState state() const;
+  // Becomes the cluster that was saved. The clock, which the server only reads, must be at its
+  // time; the history begins empty. Hooks and converter stay.
+  void restore(ClusterState state);
 
  private:
   struct Hook {
@@ -129,9 +138,13 @@ class ApiServer {
   ApiResult<void> admit(const api::ObjectKey& key, const json::value* old_object,
                         json::value& object, const WriteOptions& options);
   static ApiResult<void> run_hooks(const std::vector<Hook>& hooks, AdmissionRequest& request);
-  // Replaces `old` by what a client wants to have there instead.
+  ApiResult<Stored> insert(json::value document, const WriteOptions& options, bool apply);
+  // Replaces `old` by what a client wants to have there instead; `applied`: who owns what after an
+  // apply.
   ApiResult<Stored> replace(const api::ObjectKey& key, const Stored& old, json::value document,
-                            const WriteOptions& options);
+                            const WriteOptions& options, const ManagedFields* applied);
+  ApiResult<Stored> apply(const api::ObjectKey& key, json::value document,
+                          const WriteOptions& options);
   // Stores a document that was found good; removes it if it was only waiting for this.
   Stored commit(const api::ObjectKey& key, json::value document);
   void erase(const api::ObjectKey& key, json::value last);

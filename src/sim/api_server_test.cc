@@ -249,9 +249,9 @@ future: true
 
 TEST_F(ServerTest, TooLargeObjectsAreRefused) {
   json::value queue = from_yaml(kQueue);
-  ensure_object(queue, {"spec"})["data"] = std::string(1600 * 1024, 'x');
+  ensure_object(queue, {"spec"})["data"] = std::string(1'600'000, 'x');
   EXPECT_TRUE(contains(refusal(server_.create(queue)), "413 RequestEntityTooLarge"));
-  ensure_object(queue, {"spec"})["data"] = std::string(1400 * 1024, 'x');
+  ensure_object(queue, {"spec"})["data"] = std::string(1'500'000, 'x');
   EXPECT_EQ(refusal(server_.create(queue)), "");
 }
 

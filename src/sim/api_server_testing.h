@@ -14,7 +14,8 @@
 namespace phalanx::sim {
 
 inline json::value from_yaml(std::string_view text) {
-  auto documents = parse_documents(text);
+  // The marker keeps a text in flow style from being taken for JSON.
+  auto documents = parse_documents("---\n" + std::string(text));
   CHECK(documents.has_value() && documents->size() == 1);
   return std::move(documents->front().value);
 }

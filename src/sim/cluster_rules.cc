@@ -28,13 +28,13 @@ void check_preemption_policy(const json::value& priority_class, Problems& proble
 
 }  // namespace
 
-void default_namespace(json::value& namespace_) {
-  const std::string name(string_at(namespace_, {"metadata", "name"}));
-  const json::value* labels = find_at(namespace_, {"metadata", "labels"});
+void default_namespace(json::value& object) {
+  const std::string name(string_at(object, {"metadata", "name"}));
+  const json::value* labels = find_at(object, {"metadata", "labels"});
   if (labels == nullptr || labels->is_object()) {
-    ensure_object(namespace_, {"metadata", "labels"})["kubernetes.io/metadata.name"] = name;
+    ensure_object(object, {"metadata", "labels"})["kubernetes.io/metadata.name"] = name;
   }
-  json::object& status = ensure_object(namespace_, {"status"});
+  json::object& status = ensure_object(object, {"status"});
   if (find_field(status, "phase") == nullptr) status["phase"] = "Active";
 }
 

@@ -8,7 +8,7 @@
 
 namespace phalanx::sim {
 
-void default_namespace(json::value& namespace_);
+void default_namespace(json::value& object);
 
 void check_node(const json::value& node, Problems& problems);
 void check_priority_class(const RuleInput& input, const json::value& priority_class,

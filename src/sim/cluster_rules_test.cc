@@ -46,9 +46,9 @@ TEST_F(ClusterRulesTest, NodesCanBeCordonedAndTainted) {
 }
 
 TEST_F(ClusterRulesTest, NamespacesHaveAPhaseAndTheirName) {
-  const Stored namespace_ = make("{apiVersion: v1, kind: Namespace, metadata: {name: ml}}");
-  EXPECT_EQ(string_at(*namespace_, {"status", "phase"}), "Active");
-  EXPECT_EQ(string_at(*namespace_, {"metadata", "labels", "kubernetes.io/metadata.name"}), "ml");
+  const Stored created = make("{apiVersion: v1, kind: Namespace, metadata: {name: ml}}");
+  EXPECT_EQ(string_at(*created, {"status", "phase"}), "Active");
+  EXPECT_EQ(string_at(*created, {"metadata", "labels", "kubernetes.io/metadata.name"}), "ml");
   EXPECT_TRUE(
       contains(create_refusal("{apiVersion: v1, kind: Namespace, metadata: {name: ml.team}}"),
                "metadata.name: \"ml.team\" is no name"));

@@ -1,12 +1,13 @@
 #include "sim/document.h"
 
 #include <charconv>
+#include <memory>
 
 namespace phalanx::sim {
 namespace {
 
-// Deeper than any object of the API, and shallow enough for recursion.
-constexpr int kMaxDepth = 100;
+// Deeper than any object of the API, and shallow enough for recursion and for our readers of files.
+constexpr int kMaxDepth = 60;
 
 bool measure_into(const json::value& value, int depth, size_t& size) {
   if (depth > kMaxDepth) return false;
@@ -103,6 +104,15 @@ bool true_at(const json::value& document, FieldPath path) {
   return value != nullptr && value->is_bool() && value->get_bool();
 }
 
+std::optional<uint64_t> parse_unsigned(std::string_view text) {
+  uint64_t number = 0;
+  const char* begin = std::to_address(text.begin());
+  const char* end = std::to_address(text.end());
+  const auto [stop, code] = std::from_chars(begin, end, number);
+  if (code != std::errc() || stop != end) return std::nullopt;
+  return number;
+}
+
 std::string_view string_field(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
   if (value == nullptr || !value->is_string()) return "";
@@ -174,11 +184,7 @@ std::string_view uid_of(const json::value& document) {
 }
 
 uint64_t resource_version_of(const json::value& document) {
-  const std::string_view text = string_at(document, {"metadata", "resourceVersion"});
-  uint64_t version = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, version);
-  return code == std::errc() && stop == end ? version : 0;
+  return parse_unsigned(string_at(document, {"metadata", "resourceVersion"})).value_or(0);
 }
 
 bool is_deleted(const json::value& document) {

@@ -33,6 +33,9 @@ std::string_view string_at(const json::value& document, FieldPath path);
 std::optional<int64_t> integer_at(const json::value& document, FieldPath path);
 bool true_at(const json::value& document, FieldPath path);
 
+// A whole number in decimal digits and nothing else.
+std::optional<uint64_t> parse_unsigned(std::string_view text);
+
 std::string_view string_field(const json::object& object, std::string_view name);
 
 // The object at the path; what is absent on the way, null or no object is made an empty object.

@@ -7,8 +7,6 @@ namespace {
 
 class GarbageCollectorTest : public ClusterTest {
  protected:
-  using Keys = std::vector<const std::string*>;
-
   static api::ObjectKey queue_key(const std::string& name) {
     return {api::Kind::kLocalQueue, "default", name};
   }
@@ -155,6 +153,29 @@ TEST_F(GarbageCollectorTest, ANamespaceGoesWithEverythingInIt) {
   EXPECT_FALSE(exists({api::Kind::kPod, "team", "p"}));
   EXPECT_FALSE(exists({api::Kind::kNamespace, "", "team"}));
   EXPECT_TRUE(there("elsewhere"));
+}
+
+TEST_F(GarbageCollectorTest, ANamespaceGoesWithItsJobsWhileTheyRun) {
+  add_node("n1");
+  make("{apiVersion: v1, kind: Namespace, metadata: {name: team}}");
+  make(R"(
+apiVersion: batch/v1
+kind: Job
+metadata: {name: train, namespace: team}
+spec:
+  completions: 6
+  parallelism: 3
+  template:
+    metadata: {annotations: {phalanx.dev/run-for: 10s}}
+    spec: {restartPolicy: Never, containers: [{name: m, image: i}]}
+)");
+  run_for_seconds(12);
+  ASSERT_EQ(pods().size(), 6U);
+  remove({api::Kind::kNamespace, "", "team"});
+  run_for_seconds(2);
+  EXPECT_TRUE(pods().empty());
+  EXPECT_FALSE(exists({api::Kind::kNamespace, "", "team"}));
+  EXPECT_TRUE(simulation_.quiet());
 }
 
 TEST_F(GarbageCollectorTest, PodsOfANodeThatIsGoneAreRemovedAfterAWhile) {

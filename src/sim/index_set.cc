@@ -12,9 +12,9 @@ namespace {
 
 std::optional<int64_t> whole_number(std::string_view text) {
   int64_t number = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, number);
-  if (code != std::errc() || stop != end || number < 0) return std::nullopt;
+  const auto [stop, code] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool whole = code == std::errc() && stop == text.data() + text.size();
+  if (!whole || number < 0) return std::nullopt;
   return number;
 }
 

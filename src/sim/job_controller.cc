@@ -99,12 +99,9 @@ void JobController::observe_pod(const Change& change, std::set<api::ObjectKey>& 
   if (!after.empty()) pods_by_job_[after].insert(change.key);
   for (const std::string& uid : {before, after}) {
     const auto job = job_by_uid_.find(uid);
-    if (job != job_by_uid_.end()) {
-      affected.insert(job->second);
-    } else if (!uid.empty() && change.after != nullptr) {
-      affected.insert(change.key);
-    }
+    if (job != job_by_uid_.end()) affected.insert(job->second);
   }
+  if (change.after != nullptr && !job_by_uid_.contains(after)) affected.insert(change.key);
 }
 
 void JobController::release_orphan(const api::ObjectKey& key) {
@@ -130,6 +127,7 @@ void JobController::sync(const api::ObjectKey& key) {
   const Stored document = informer_.find(key);
   if (document == nullptr) return;
   Pass pass;
+  pass.now = server_.clock().now();
   pass.job = view_job(key, document);
   if (!pass.job.ours) return;
   pass.pods = pods_of(pass.job);
@@ -156,14 +154,14 @@ void JobController::sync(const api::ObjectKey& key) {
     scale(pass);
   }
   write(pass);
-  if (pass.wake && *pass.wake > server_.clock().now()) timers_.set(key, *pass.wake);
+  if (pass.wake) timers_.set(key, *pass.wake);
 }
 
 void JobController::sync_finished(const JobView& job, const std::vector<JobPod>& pods) {
   const Time now = server_.clock().now();
   for (const JobPod& pod : pods) {
     if (pod.tracked && !remove_finalizer(server_, *pod.document, kJobTrackingFinalizer)) {
-      timers_.set(job.key, now + kRetryDelay);
+      return timers_.set(job.key, now + kRetryDelay);
     }
   }
   if (!job.ttl_seconds_after_finished || job.deleting) return;
@@ -215,19 +213,20 @@ void JobController::decide(Pass& pass) {
     return;
   }
   const JobView& job = pass.job;
-  const Time now = server_.clock().now();
   const auto decide_as = [&](std::string_view type, std::string_view reason,
                              const std::string& message) {
-    set_condition(pass.status, {type, "True", reason, message}, now);
+    set_condition(pass.status, {type, "True", reason, message}, pass.now);
   };
   if (pass.tally.all_failed() > job.backoff_limit || out_of_restarts(pass)) {
     return decide_as("FailureTarget", "BackoffLimitExceeded",
                      fmt::format("{} pods have failed; spec.backoffLimit allows {}",
                                  pass.tally.all_failed(), job.backoff_limit));
   }
-  if (job.active_deadline_seconds && job.start_time && !job.suspended) {
+  // Of a Job that is just being resumed, the start time is still that of an earlier run.
+  const bool runs = !job.suspended && status_condition(pass.status, "Suspended") == nullptr;
+  if (job.active_deadline_seconds && job.start_time && runs) {
     const Time deadline = *job.start_time + seconds(*job.active_deadline_seconds);
-    if (deadline <= now) {
+    if (deadline <= pass.now) {
       return decide_as("FailureTarget", "DeadlineExceeded",
                        fmt::format("it has run for more than the {} s of "
                                    "spec.activeDeadlineSeconds",
@@ -250,7 +249,7 @@ void JobController::remove_pod(Pass& pass, const JobPod& pod, bool counted) {
   const bool removed =
       (counted || remove_finalizer(server_, *pod.document, kJobTrackingFinalizer)) &&
       server_.remove(pod.key, options);
-  if (!removed) return pass.wake_by(server_.clock().now() + kRetryDelay);
+  if (!removed) return pass.wake_by(pass.now + kRetryDelay);
   --pass.active;
   pass.ready -= pod.ready ? 1 : 0;
   // Without a node nobody has to end it.
@@ -268,12 +267,12 @@ void JobController::suspend(Pass& pass) {
     if (pod.active) remove_pod(pass, pod, false);
   }
   set_condition(pass.status, {"Suspended", "True", "JobSuspended", "the Job is suspended"},
-                server_.clock().now());
+                pass.now);
 }
 
 void JobController::scale(Pass& pass) {
   const JobView& job = pass.job;
-  const Time now = server_.clock().now();
+  const Time now = pass.now;
   if (status_condition(pass.status, "Suspended") != nullptr) {
     set_condition(pass.status, {"Suspended", "False", "JobResumed", "the Job goes on"}, now);
     pass.status["startTime"] = format_time(now);
@@ -317,7 +316,7 @@ void JobController::create(Pass& pass, int64_t count) {
     const auto created =
         server_.create(new_pod(pass.job, pass.job.indexed ? std::optional(index) : std::nullopt));
     // Refused, for example by a quota: later, perhaps.
-    if (!created) return pass.wake_by(server_.clock().now() + kFirstDelay);
+    if (!created) return pass.wake_by(pass.now + kFirstDelay);
     taken.insert(index);
     ++pass.active;
   }
@@ -327,7 +326,6 @@ void JobController::finish(Pass& pass) {
   const bool pods_left = std::ranges::any_of(
       pass.pods, [](const JobPod& pod) { return pod.tracked || pod.active || pod.terminating; });
   if (pods_left || !pass.tally.complete()) return;
-  const Time now = server_.clock().now();
   // The failure was decided first if both are there.
   const json::object* failure = status_condition(pass.status, "FailureTarget");
   const json::object* cause =
@@ -335,8 +333,8 @@ void JobController::finish(Pass& pass) {
   const std::string reason(string_field(*cause, "reason"));
   const std::string message(string_field(*cause, "message"));
   const std::string_view type = failure != nullptr ? "Failed" : "Complete";
-  set_condition(pass.status, {type, "True", reason, message}, now);
-  if (failure == nullptr) pass.status["completionTime"] = format_time(now);
+  set_condition(pass.status, {type, "True", reason, message}, pass.now);
+  if (failure == nullptr) pass.status["completionTime"] = format_time(pass.now);
 }
 
 void JobController::write(Pass& pass) {
@@ -344,7 +342,7 @@ void JobController::write(Pass& pass) {
   pass.status["ready"] = pass.ready;
   pass.status["terminating"] = pass.terminating;
   write_tally(pass.job, pass.tally, pass.status);
-  const Time retry = server_.clock().now() + kRetryDelay;
+  const Time retry = pass.now + kRetryDelay;
   if (!write_status(server_, *pass.job.document, std::move(pass.status))) {
     return pass.wake_by(retry);
   }

@@ -52,15 +52,16 @@ class JobController : public Component {
     int64_t active = 0;
     int64_t ready = 0;
     int64_t terminating = 0;
-    std::optional<Time> wake;
+    Time now;
+    std::optional<Time> wake;  // the next look
 
     void wake_by(Time time) {
-      if (!wake || time < *wake) wake = time;
+      if (time > now && (!wake || time < *wake)) wake = time;
     }
   };
 
   void observe_job(const Change& change);
-  // Pods without a Job are added to `orphans`.
+  // Adds the Job, or the pod itself if it has none.
   void observe_pod(const Change& change, std::set<api::ObjectKey>& affected);
   void release_orphan(const api::ObjectKey& key);
 

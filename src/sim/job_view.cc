@@ -93,7 +93,7 @@ JobPod view_pod(const api::ObjectKey& key, const Stored& document, const JobView
   view.terminating = !ended && deleting;
   view.failed = (ended && !view.succeeded) || (view.terminating && !job.replaces_failed_only);
   view.ready = view.active && condition_is_true(pod, "Ready");
-  view.finished_at = ended ? finish_time(pod, now) : now;
+  view.finished_at = ended ? finish_time(pod, now) : deleted_at(pod).value_or(now);
   return view;
 }
 

@@ -47,7 +47,7 @@ struct JobPod {
   bool active = false;       // neither ended nor being deleted
   bool terminating = false;  // being deleted, not ended
   bool ready = false;
-  Time finished_at;  // of ended ones: when; `now` for pods that are being deleted
+  Time finished_at;  // when it ended or was deleted
 };
 
 // A pod that is being deleted counts as failed at once, unless the Job replaces failed pods only:

@@ -22,11 +22,29 @@ using std::chrono::seconds;
 constexpr Duration kRetryDelay = seconds(1);
 constexpr int64_t kKilledExitCode = 143;  // ended by SIGTERM
 
-int64_t exit_code_of(const json::value& pod) {
+// nullopt if it is no exit code; 0 if there is no annotation.
+std::optional<int64_t> exit_code_of(const json::value& pod) {
   const std::string_view text = annotation_of(pod, kExitCodeAnnotation);
+  if (text.empty()) return 0;
   int64_t code = 0;
-  std::from_chars(text.data(), text.data() + text.size(), code);
+  const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), code);
+  const bool whole = problem == std::errc() && stop == text.data() + text.size();
+  if (!whole || code < 0 || code > 255) return std::nullopt;
   return code;
+}
+
+// What is wrong with the annotations that decide how the pod runs; "" if nothing is.
+std::string annotation_problem(const json::value& pod) {
+  for (const std::string_view name : {kRunForAnnotation, kTerminatesAfterAnnotation}) {
+    const std::string_view text = annotation_of(pod, name);
+    if (text.empty()) continue;
+    if (const auto duration = parse_duration(text); !duration) {
+      return fmt::format("metadata.annotations[{}]: {}", name, duration.error().message);
+    }
+  }
+  if (exit_code_of(pod)) return "";
+  return fmt::format("metadata.annotations[{}]: \"{}\" is no exit code; write 0 to 255",
+                     kExitCodeAnnotation, annotation_of(pod, kExitCodeAnnotation));
 }
 
 // 10 s, doubling, at most 5 min.
@@ -152,10 +170,7 @@ std::optional<Time> Kubelets::stage_began(const json::value& pod, Stage stage) {
     case Stage::kBackingOff:
       return time_field(*container, {"lastState", "terminated", "finishedAt"});
     case Stage::kTerminating:
-      // The timestamp says when the grace period is over.
-      const auto end = time_field(pod, {"metadata", "deletionTimestamp"});
-      const auto grace = integer_at(pod, {"metadata", "deletionGracePeriodSeconds"});
-      return end ? std::optional(*end - seconds(grace.value_or(0))) : std::nullopt;
+      return deleted_at(pod);
   }
   return std::nullopt;
 }
@@ -199,6 +214,10 @@ void Kubelets::act(const api::ObjectKey& key) {
 
 void Kubelets::admit(const api::ObjectKey& key, const json::value& pod, PodRecord& record) {
   const Time now = server_.clock().now();
+  if (const std::string problem = annotation_problem(pod); !problem.empty()) {
+    write(key, pod, refused_status(pod, "InvalidAnnotation", problem, now));
+    return;
+  }
   NodeLoad& load = nodes_[record.node].load;
   const std::vector<std::string> missing = load.missing(record.demand);
   if (!missing.empty()) {
@@ -222,7 +241,7 @@ void Kubelets::admit(const api::ObjectKey& key, const json::value& pod, PodRecor
 
 void Kubelets::finish_run(const api::ObjectKey& key, const json::value& pod) {
   const Time now = server_.clock().now();
-  const int64_t exit_code = exit_code_of(pod);
+  const int64_t exit_code = exit_code_of(pod).value_or(1);
   write(key, pod,
         restarts(pod, exit_code) ? restarting_status(pod, exit_code, now)
                                  : ended_status(pod, exit_code, now));

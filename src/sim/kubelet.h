@@ -7,6 +7,8 @@
 //   phalanx.dev/exit-code: "1"          how it ends; other than 0 is a failure
 //   phalanx.dev/terminates-after: 5s    how long it takes to end when it is deleted
 //
+// A pod whose annotations cannot be read fails with the reason InvalidAnnotation.
+//
 // A pod that ends is started again if its restartPolicy asks for it, with the growing delay of
 // Kubernetes. A kubelet takes on only what fits its node's allocatable next to the pods it runs; it
 // fails anything else with the reason OutOf<resource>. This is where over-commitment shows.

@@ -153,6 +153,22 @@ TEST_F(KubeletTest, RefusesWhatDoesNotFit) {
   EXPECT_EQ(phase("fits"), "Running");
 }
 
+TEST_F(KubeletTest, SaysWhatIsWrongWithAnAnnotation) {
+  add_node("n1");
+  add_pod("a", "nodeName: n1", "phalanx.dev/run-for: '90'");
+  add_pod("b", "nodeName: n1", "phalanx.dev/exit-code: '256'");
+  add_pod("c", "nodeName: n1", "phalanx.dev/terminates-after: soon");
+  settle();
+  for (const std::string name : {"a", "b", "c"}) {
+    EXPECT_EQ(string_at(*get(pod_key(name)), {"status", "reason"}), "InvalidAnnotation") << name;
+  }
+  EXPECT_EQ(string_at(*get(pod_key("a")), {"status", "message"}),
+            "metadata.annotations[phalanx.dev/run-for]: \"90\" is no duration; write it like 90s, "
+            "10m or 1h30m");
+  EXPECT_EQ(string_at(*get(pod_key("b")), {"status", "message"}),
+            "metadata.annotations[phalanx.dev/exit-code]: \"256\" is no exit code; write 0 to 255");
+}
+
 TEST_F(KubeletTest, PodsOfOneMomentCountAgainstEachOther) {
   add_node("n1", "cpu: 2");
   for (const std::string name : {"a", "b", "c"}) add_pod(name, "nodeName: n1", "", "cpu: 1");

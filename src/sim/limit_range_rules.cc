@@ -22,9 +22,9 @@ void fill_in(json::object& limit, std::string_view to, std::string_view from) {
 }
 
 template <typename Visit>
-void each_limit(const Store& store, const std::string& namespace_, std::string_view type,
+void each_limit(const Store& store, const std::string& namespace_name, std::string_view type,
                 Visit visit) {
-  for (const Stored& range : store.list(api::Kind::kLimitRange, namespace_).items) {
+  for (const Stored& range : store.list(api::Kind::kLimitRange, namespace_name).items) {
     const json::array* limits = array_at(*range, {"spec", "limits"});
     if (limits == nullptr) continue;
     for (const json::value& limit : *limits) {
@@ -164,8 +164,8 @@ void check_limit_range(const json::value& limit_range, Problems& problems) {
   if (status.error()) problems.add("", status.error()->message);
 }
 
-void apply_limit_ranges(const Store& store, const std::string& namespace_, json::value& pod) {
-  each_limit(store, namespace_, "Container", [&](const json::value&, const json::value& limit) {
+void apply_limit_ranges(const Store& store, const std::string& namespace_name, json::value& pod) {
+  each_limit(store, namespace_name, "Container", [&](const json::value&, const json::value& limit) {
     for (const std::string_view field : {"initContainers", "containers"}) {
       json::array* containers = array_at(pod, {"spec", field});
       if (containers == nullptr) continue;

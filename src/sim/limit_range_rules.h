@@ -13,7 +13,7 @@ void default_limit_range(json::value& limit_range);
 void check_limit_range(const json::value& limit_range, Problems& problems);
 
 // Gives the containers of a new pod the requests and limits that the namespace has as defaults.
-void apply_limit_ranges(const Store& store, const std::string& namespace_, json::value& pod);
+void apply_limit_ranges(const Store& store, const std::string& namespace_name, json::value& pod);
 // Holds the containers and the whole pod against minimum and maximum. Call it on pods that are
 // valid otherwise.
 ApiResult<void> enforce_limit_ranges(const Store& store, const api::ObjectKey& key,

@@ -11,8 +11,8 @@
 namespace phalanx::sim {
 namespace {
 
-constexpr size_t kMaxAnnotations = 256 * 1024;
-constexpr size_t kMaxObject = 1536 * 1024;
+constexpr size_t kMaxAnnotations = size_t{256} * 1024;
+constexpr size_t kMaxObject = size_t{1536} * 1024;
 
 // The longest prefix of a generated name: the suffix must still fit.
 constexpr size_t kMaxGenerateName = 253 - 5;

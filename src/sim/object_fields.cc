@@ -45,6 +45,12 @@ std::optional<Duration> duration_annotation(const json::value& document, std::st
   return duration ? std::optional(*duration) : std::nullopt;
 }
 
+std::optional<Time> deleted_at(const json::value& document) {
+  const auto end = time_field(document, {"metadata", "deletionTimestamp"});
+  const auto grace = integer_at(document, {"metadata", "deletionGracePeriodSeconds"});
+  return end ? std::optional(*end - std::chrono::seconds(grace.value_or(0))) : std::nullopt;
+}
+
 bool has_finalizer(const json::value& document, std::string_view name) {
   return std::ranges::any_of(list_field(document, {"metadata", "finalizers"}),
                              [&](const json::value& entry) { return as_text(&entry) == name; });

@@ -26,6 +26,8 @@ std::span<const json::value> list_field(const json::value& document, FieldPath p
 std::string_view annotation_of(const json::value& document, std::string_view name);
 // The duration in an annotation; nullopt if there is none or if it cannot be read.
 std::optional<Duration> duration_annotation(const json::value& document, std::string_view name);
+// When it was deleted: deletionTimestamp says when its grace period is over.
+std::optional<Time> deleted_at(const json::value& document);
 bool has_finalizer(const json::value& document, std::string_view name);
 // nullopt for documents of kinds that nobody here knows.
 std::optional<api::ObjectKey> key_of(const json::value& document);

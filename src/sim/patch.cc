@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +15,7 @@ namespace {
 constexpr size_t kMaxOperations = 10'000;
 
 // What all copies of one patch may add up to: copying a part into itself doubles it every time.
-constexpr size_t kMaxCopiedBytes = 3 * 1024 * 1024;
+constexpr size_t kMaxCopiedBytes = size_t{3} * 1024 * 1024;
 
 using Pointer = std::vector<std::string>;
 
@@ -45,12 +44,9 @@ Result<Pointer> parse_pointer(std::string_view text) {
 
 // The index of an element below `end`; leading zeros and signs are no index.
 std::optional<size_t> parse_index(std::string_view step, size_t end) {
-  size_t index = 0;
-  const char* stop = step.data() + step.size();
-  const auto [rest, code] = std::from_chars(step.data(), stop, index);
-  if (code != std::errc() || rest != stop || step.front() == '-') return std::nullopt;
   if (step.size() > 1 && step.front() == '0') return std::nullopt;
-  if (index >= end) return std::nullopt;
+  const auto index = parse_unsigned(step);
+  if (!index || *index >= end) return std::nullopt;
   return index;
 }
 

@@ -110,10 +110,19 @@ Result<void> compare_totals(const std::string& queue, const quota::QueueTotals& 
 }  // namespace
 
 EmbeddedBackend::EmbeddedBackend(const core::Configuration& configuration)
-    : configuration_(configuration), adapters_(jobs::all_adapters()) {
-  EmbeddedOptions options;
-  options.host.configuration = configuration;
-  options.host.on_journal = [this](const std::string& line) { journal_.push_back(line); };
+    : EmbeddedBackend([&] {
+        EmbeddedOptions options;
+        options.host.configuration = configuration;
+        return options;
+      }()) {}
+
+EmbeddedBackend::EmbeddedBackend(EmbeddedOptions options)
+    : configuration_(options.host.configuration), adapters_(jobs::all_adapters()) {
+  options.host.on_journal = [this,
+                             next = std::move(options.host.on_journal)](const std::string& line) {
+    journal_.push_back(line);
+    if (next) next(line);
+  };
   cluster_ = std::make_unique<EmbeddedCluster>(std::move(options));
 }
 

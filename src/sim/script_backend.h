@@ -15,6 +15,8 @@ namespace phalanx::sim {
 class EmbeddedBackend : public Backend {
  public:
   explicit EmbeddedBackend(const core::Configuration& configuration = {});
+  // With a seed, a start or other actors than the usual ones.
+  explicit EmbeddedBackend(EmbeddedOptions options);
 
   ApiResult<Stored> apply(const json::value& document) override;
   ApiResult<Stored> patch(const api::ObjectKey& key, const json::value& merge_patch,

@@ -10,6 +10,10 @@ namespace phalanx::sim {
 
 Simulation::Simulation(Time start, uint64_t seed) : clock_(start), server_(clock_, seed) {}
 
+Simulation::Simulation(ClusterState saved) : clock_(saved.now), server_(clock_, 0) {
+  server_.restore(std::move(saved));
+}
+
 ComponentId Simulation::add(std::string name, std::unique_ptr<Component> component) {
   settled_at_.reset();
   places_.push_back({std::move(name), std::move(component)});

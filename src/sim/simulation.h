@@ -19,6 +19,7 @@
 #include "base/strong_id.h"
 #include "sim/api_server.h"
 #include "sim/clock.h"
+#include "sim/cluster_state.h"
 #include "sim/component.h"
 
 namespace phalanx::sim {
@@ -30,6 +31,8 @@ class Simulation {
   static constexpr int kMaxRounds = 100'000;
 
   Simulation(Time start, uint64_t seed);
+  // Goes on from a saved cluster (sim/state_folder.h), without any component.
+  explicit Simulation(ClusterState saved);
   Simulation(const Simulation&) = delete;
   Simulation& operator=(const Simulation&) = delete;
 

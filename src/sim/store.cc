@@ -35,22 +35,23 @@ Listing Store::list(api::Kind kind) const {
   return listing;
 }
 
-Listing Store::list(api::Kind kind, const std::string& namespace_) const {
+Listing Store::list(api::Kind kind, const std::string& namespace_name) const {
   Listing listing{{}, version_};
-  for (auto each = objects_.lower_bound({kind, namespace_, ""});
-       each != objects_.end() && each->first.kind == kind && each->first.namespace_ == namespace_;
+  for (auto each = objects_.lower_bound({kind, namespace_name, ""});
+       each != objects_.end() && each->first.kind == kind &&
+       each->first.namespace_ == namespace_name;
        ++each) {
     listing.items.push_back(each->second);
   }
   return listing;
 }
 
-bool Store::any_in(const std::string& namespace_) const {
+bool Store::any_in(const std::string& namespace_name) const {
   return std::ranges::any_of(api::all_kinds(), [&](const api::KindInfo& about) {
     if (!about.namespaced) return false;
-    const auto first = objects_.lower_bound({about.kind, namespace_, ""});
+    const auto first = objects_.lower_bound({about.kind, namespace_name, ""});
     return first != objects_.end() && first->first.kind == about.kind &&
-           first->first.namespace_ == namespace_;
+           first->first.namespace_ == namespace_name;
   });
 }
 

@@ -52,9 +52,9 @@ class Store {
 
   [[nodiscard]] Stored find(const api::ObjectKey& key) const;
   [[nodiscard]] Listing list(api::Kind kind) const;
-  [[nodiscard]] Listing list(api::Kind kind, const std::string& namespace_) const;
+  [[nodiscard]] Listing list(api::Kind kind, const std::string& namespace_name) const;
   // Whether any object of any kind is in the namespace.
-  [[nodiscard]] bool any_in(const std::string& namespace_) const;
+  [[nodiscard]] bool any_in(const std::string& namespace_name) const;
   [[nodiscard]] const std::map<api::ObjectKey, Stored>& objects() const { return objects_; }
 
   [[nodiscard]] uint64_t version() const { return version_; }

@@ -1,0 +1,185 @@
+#include "core/configuration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/yaml.h"
+
+namespace phalanx::core {
+namespace {
+
+constexpr std::string_view kOurGroup = "config.phalanx.dev/";
+constexpr std::string_view kKueueGroup = "config.kueue.x-k8s.io/";
+
+struct Gate {
+  std::string_view name;
+  bool fallback;                                         // what holds if nobody says anything
+  void (*apply)(Configuration& configuration, bool on);  // nullptr: changes nothing here
+};
+
+// Kueue's gates by their names. Those without a function are about parts that are not here, or
+// about choices of an implementation that this one makes differently.
+constexpr std::array kGates{
+    Gate{"TopologyAwareScheduling", true,
+         [](Configuration& c, bool on) { c.topology_aware_scheduling = on; }},
+    Gate{"TASProfileMixed", true,
+         [](Configuration& c, bool on) {
+           c.placement.profile = on ? placement::Profile::kMixed : placement::Profile::kBestFit;
+         }},
+    Gate{"TASBalancedPlacement", false,
+         [](Configuration& c, bool on) { c.placement.balanced = on; }},
+    Gate{"TASRespectNodeAffinityPreferred", false,
+         [](Configuration& c, bool on) { c.placement.preferred_node_affinity = on; }},
+    Gate{"SkipReassignmentForPodOwnedWorkloads", true,
+         [](Configuration& c, bool on) { c.placement.keep_single_pod_owner_assignment = on; }},
+    Gate{"ReclaimablePods", true, [](Configuration& c, bool on) { c.reclaimable_pods = on; }},
+    Gate{"TASRecomputeAssignmentWithinSchedulingCycle", true, nullptr},
+    Gate{"FlavorFungibility", true, nullptr},
+    Gate{"VisibilityOnDemand", true, nullptr},
+    Gate{"DisableWaitForPodsReady", false, nullptr},
+    Gate{"PrioritySortingWithinCohort", true, nullptr},
+    Gate{"LocalQueueMetrics", true, nullptr},
+    Gate{"AdmissionFairSharing", true, nullptr},
+    Gate{"TASFailedNodeReplacement", true, nullptr},
+    Gate{"ElasticJobsViaWorkloadSlices", true, nullptr},
+    Gate{"ElasticJobsViaWorkloadSlicesWithTAS", false, nullptr},
+    Gate{"TASFailedNodeReplacementFailFast", true, nullptr},
+    Gate{"TASReplaceNodeOnPodTermination", true, nullptr},
+    Gate{"TASReplaceNodeDueToNotReadyOverFixedTime", false, nullptr},
+    Gate{"TASAssignmentsEncodingByHostnamePrefix", true, nullptr},
+    Gate{"WorkloadRequestUseMergePatch", false, nullptr},
+    Gate{"FailureRecoveryPolicy", false, nullptr},
+    Gate{"TASReplaceNodeOnNodeTaints", true, nullptr},
+    Gate{"TASMultiLayerTopology", true, nullptr},
+    Gate{"SchedulingEquivalenceHashing", true, nullptr},
+    Gate{"PriorityBoost", false, nullptr},
+    Gate{"FastQuotaReleaseInPodIntegration", false, nullptr},
+    Gate{"ConcurrentAdmission", false, nullptr},
+    Gate{"TASHandleOverlappingFlavors", true, nullptr},
+    Gate{"TASCacheNodeMatchResults", true, nullptr},
+    Gate{"TASCachingRemainingResources", true, nullptr},
+    Gate{"TASCacheTopologyTree", true, nullptr},
+    Gate{"TASValidateWorkloadSliceSize", true, nullptr},
+};
+
+// Fields of Kueue's Configuration that are read here.
+constexpr std::array<std::string_view, 5> kKnownFields{
+    "apiVersion", "kind", "manageJobsWithoutQueueName", "managedJobsNamespaceSelector",
+    "featureGates"};
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0]++;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+// Sets one gate; a text that is not empty is a warning.
+Result<std::string> set_gate(std::string_view name, bool on, Configuration& configuration) {
+  const auto found = std::ranges::find(kGates, name, &Gate::name);
+  if (found == kGates.end()) {
+    const auto nearest = std::ranges::min_element(
+        kGates, {}, [&](const Gate& gate) { return edit_distance(gate.name, name); });
+    return fail(
+        fmt::format("there is no feature gate \"{}\"; did you mean {}?", name, nearest->name));
+  }
+  if (found->apply != nullptr) {
+    found->apply(configuration, on);
+    return "";
+  }
+  if (on == found->fallback) return "";
+  return fmt::format("feature gate {}={} changes nothing here", name, on);
+}
+
+Result<void> read_gates(const JsonReader& reader, Configuration& configuration,
+                        std::vector<std::string>& warnings) {
+  const json::value* gates = reader.find("featureGates");
+  if (gates == nullptr) return {};
+  if (!gates->is_object()) return fail("featureGates: must be a map of names to true or false");
+  for (const auto& [name, value] : gates->get_object()) {
+    if (!value.is_bool()) {
+      return fail(fmt::format("featureGates.{}: must be true or false",
+                              std::string_view(name.data(), name.size())));
+    }
+    auto warning =
+        set_gate(std::string_view(name.data(), name.size()), value.get_bool(), configuration);
+    if (!warning) return within("featureGates", warning.error());
+    if (!warning->empty()) warnings.push_back(*warning);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<ConfigurationFile> parse_configuration(std::string_view text, const std::string& name) {
+  auto documents = parse_documents(text);
+  if (!documents) return within(name, documents.error());
+  if (documents->size() != 1) {
+    return fail(fmt::format("{}: holds {} documents, but must hold one Configuration", name,
+                            documents->size()));
+  }
+  DecodeStatus status;
+  const JsonReader reader(&documents->front().value, "", status);
+  const std::string version = reader.string("apiVersion");
+  const std::string kind = reader.string("kind");
+  const bool ours = version == std::string(kOurGroup) + "v1";
+  if (kind != "Configuration" || (!ours && !version.starts_with(kKueueGroup))) {
+    return fail(
+        fmt::format("{}: apiVersion and kind are \"{}\" and \"{}\", but must be "
+                    "config.phalanx.dev/v1 (or config.kueue.x-k8s.io/v1beta2) and "
+                    "Configuration",
+                    name, version, kind));
+  }
+  ConfigurationFile file;
+  Configuration& configuration = file.configuration;
+  for (const auto& field : documents->front().value.get_object()) {
+    const std::string_view key(field.key().data(), field.key().size());
+    if (std::ranges::find(kKnownFields, key) != kKnownFields.end()) continue;
+    if (ours) {
+      return fail(fmt::format("{}: {}: is no field of this configuration; it has {}", name, key,
+                              "manageJobsWithoutQueueName, managedJobsNamespaceSelector and "
+                              "featureGates"));
+    }
+    file.warnings.push_back(fmt::format("{}: {}: is not used here", name, key));
+  }
+  configuration.manage_jobs_without_queue_name =
+      reader.boolean("manageJobsWithoutQueueName", false);
+  configuration.managed_jobs_namespace_selector =
+      api::read_label_selector(reader, "managedJobsNamespaceSelector");
+  if (status.error()) return within(name, *status.error());
+  if (auto gates = read_gates(reader, configuration, file.warnings); !gates) {
+    return within(name, gates.error());
+  }
+  return file;
+}
+
+Result<std::vector<std::string>> apply_feature_gates(std::string_view gates,
+                                                     Configuration& configuration) {
+  std::vector<std::string> warnings;
+  while (!gates.empty()) {
+    const size_t comma = gates.find(',');
+    const std::string_view entry = gates.substr(0, comma);
+    gates = comma == std::string_view::npos ? "" : gates.substr(comma + 1);
+    if (entry.empty()) continue;
+    const size_t equals = entry.find('=');
+    const std::string_view value = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
+    if (value != "true" && value != "false") {
+      return fail(fmt::format("--feature-gates: \"{}\" must be like Name=true", entry));
+    }
+    auto warning = set_gate(entry.substr(0, equals), value == "true", configuration);
+    if (!warning) return within("--feature-gates", warning.error());
+    if (!warning->empty()) warnings.push_back(*warning);
+  }
+  return warnings;
+}
+
+}  // namespace phalanx::core

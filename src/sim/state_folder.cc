@@ -1,0 +1,280 @@
+#include "sim/state_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "base/file.h"
+#include "base/yaml.h"
+#include "sim/document.h"
+#include "sim/kind_rules.h"
+#include "sim/metadata.h"
+
+namespace phalanx::sim {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kClusterFile = "cluster.yaml";
+constexpr std::string_view kApiVersion = "phalanx.dev/v1";
+constexpr std::string_view kKind = "ClusterState";
+
+std::string file_of(const api::KindInfo& about) {
+  return std::string(about.plural) + ".yaml";
+}
+
+std::string cluster_text(const ClusterState& state) {
+  return "# When this cluster was saved, and what decides the names and versions to come.\n" +
+         to_yaml(json::object{{"apiVersion", kApiVersion},
+                              {"kind", kKind},
+                              {"now", format_micro_time(state.now)},
+                              // Too large for what YAML readers take for a number.
+                              {"resourceVersion", std::to_string(state.resource_version)},
+                              {"randomState", std::to_string(state.random_state)}});
+}
+
+std::string objects_text(const ClusterState& state, api::Kind kind) {
+  std::string text;
+  for (auto each = state.objects.lower_bound({kind, "", ""});
+       each != state.objects.end() && each->first.kind == kind; ++each) {
+    text += "---\n" + to_yaml(*each->second);
+  }
+  return text;
+}
+
+Result<void> write_all(const ClusterState& state, const fs::path& folder) {
+  RETURN_IF_ERROR(write_file((folder / kClusterFile).string(), cluster_text(state)));
+  for (const api::KindInfo& about : api::all_kinds()) {
+    const std::string text = objects_text(state, about.kind);
+    if (text.empty()) continue;
+    RETURN_IF_ERROR(write_file((folder / file_of(about)).string(), text));
+  }
+  return {};
+}
+
+// The old folder, if there is one, must be ours before it is replaced.
+Result<void> check_replaceable(const fs::path& folder) {
+  std::error_code code;
+  if (!fs::exists(folder, code)) return {};
+  if (!fs::is_directory(folder, code)) {
+    return fail(
+        fmt::format("{}: is a file; name a folder to save the cluster in", folder.string()));
+  }
+  if (fs::is_empty(folder, code) || fs::exists(folder / kClusterFile, code)) return {};
+  return fail(fmt::format("{}: holds other files than a saved cluster; name a new folder",
+                          folder.string()));
+}
+
+// Puts `fresh` in the place of `folder`, in one step where the file system can.
+Result<void> exchange(const fs::path& fresh, const fs::path& folder) {
+  std::error_code code;
+  if (!fs::exists(folder, code)) {
+    fs::rename(fresh, folder, code);
+  } else if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, folder.c_str(), RENAME_EXCHANGE) == 0) {
+    fs::remove_all(fresh, code);
+    code.clear();  // what is left of the old one does no harm
+  } else {
+    fs::remove_all(folder, code);
+    if (!code) fs::rename(fresh, folder, code);
+  }
+  if (code) {
+    return fail(fmt::format("{}: cannot be put in place: {}; the cluster is saved in {}",
+                            folder.string(), code.message(), fresh.string()));
+  }
+  return {};
+}
+
+Result<uint64_t> read_counter(const json::value& document, std::string_view field) {
+  if (const auto number = parse_unsigned(string_at(document, {field}))) return *number;
+  return fail(fmt::format("{}: must be a whole number in quotes", field));
+}
+
+Result<std::vector<Document>> read_documents(const fs::path& folder, const std::string& file) {
+  auto text = read_file((folder / file).string());
+  if (!text) return std::unexpected(text.error());
+  auto documents = parse_documents(*text);
+  if (!documents) return within((folder / file).string(), documents.error());
+  return documents;
+}
+
+Result<void> read_cluster_document(const json::value& document, ClusterState& state) {
+  if (string_at(document, {"apiVersion"}) != kApiVersion ||
+      string_at(document, {"kind"}) != kKind) {
+    return fail(fmt::format("apiVersion and kind must be {} and {}", kApiVersion, kKind));
+  }
+  const auto now = parse_time(string_at(document, {"now"}));
+  if (!now) return within("now", now.error());
+  state.now = *now;
+  ASSIGN_OR_RETURN(state.resource_version, read_counter(document, "resourceVersion"));
+  ASSIGN_OR_RETURN(state.random_state, read_counter(document, "randomState"));
+  return {};
+}
+
+// Reads the objects of all files into one state, and checks them against each other.
+class StateReader {
+ public:
+  explicit StateReader(fs::path folder) : folder_(std::move(folder)) {}
+
+  Result<ClusterState> run() {
+    std::error_code code;
+    if (!fs::exists(folder_ / kClusterFile, code)) {
+      return fail(fmt::format("{}: holds no saved cluster: there is no {}", folder_.string(),
+                              kClusterFile));
+    }
+    RETURN_IF_ERROR(read_cluster());
+    RETURN_IF_ERROR(check_files());
+    for (const api::KindInfo& about : api::all_kinds()) {
+      const std::string file = file_of(about);
+      if (!fs::exists(folder_ / file, code)) continue;
+      ASSIGN_OR_RETURN(const std::vector<Document> documents, read_documents(folder_, file));
+      for (const Document& document : documents) {
+        const std::string place =
+            fmt::format("{}: line {}", (folder_ / file).string(), document.line);
+        RETURN_IF_ERROR(add(about.kind, document.value, place));
+      }
+    }
+    RETURN_IF_ERROR(check_namespaces());
+    return std::move(state_);
+  }
+
+ private:
+  Result<void> read_cluster() {
+    ASSIGN_OR_RETURN(const std::vector<Document> documents,
+                     read_documents(folder_, std::string(kClusterFile)));
+    const std::string place = (folder_ / kClusterFile).string();
+    if (documents.size() != 1) return fail(place + ": must hold exactly one document");
+    auto read = read_cluster_document(documents.front().value, state_);
+    if (!read) {
+      return within(fmt::format("{}: line {}", place, documents.front().line), read.error());
+    }
+    return {};
+  }
+
+  // A file with a misspelled name would silently be missing.
+  Result<void> check_files() {
+    std::set<std::string> known{std::string(kClusterFile)};
+    for (const api::KindInfo& about : api::all_kinds()) known.insert(file_of(about));
+    std::set<std::string> strange;
+    std::error_code code;
+    for (fs::directory_iterator entry(folder_, code), end; !code && entry != end;
+         entry.increment(code)) {
+      const std::string name = entry->path().filename().string();
+      const fs::path extension = entry->path().extension();
+      const bool manifest = extension == ".yaml" || extension == ".yml" || extension == ".json";
+      if (manifest && !known.contains(name)) strange.insert(name);
+    }
+    if (code) {
+      return fail(fmt::format("{}: cannot list the folder: {}", folder_.string(), code.message()));
+    }
+    if (strange.empty()) return {};
+    return fail(fmt::format("{}: no kind of object is saved under this name; rename or remove it",
+                            (folder_ / *strange.begin()).string()));
+  }
+
+  Result<void> add(api::Kind kind, const json::value& document, const std::string& place) {
+    const auto found =
+        api::find_kind(string_at(document, {"apiVersion"}), string_at(document, {"kind"}));
+    if (found != kind || string_at(document, {"apiVersion"}) != api::api_version(kind)) {
+      return fail(fmt::format("{}: apiVersion and kind must be {} and {} in this file", place,
+                              api::api_version(kind), api::info(kind).name));
+    }
+    const api::ObjectKey key = key_of(kind, document);
+    const std::string object = place + ": " + key.text();
+    Problems problems;
+    check_metadata(kind, document, problems);
+    check_saved_metadata(key, document, problems);
+    for (const bool status : {false, true}) {
+      check_object({nothing_, state_.now, status, nullptr}, kind, document, problems);
+    }
+    if (!problems.none()) return fail(object + ": " + problems.text());
+    if (const auto size = check_size(key, document); !size) {
+      return fail(place + ": " + size.error().message);
+    }
+    if (const auto [entry, is_new] = places_.emplace(key, place); !is_new) {
+      return fail(fmt::format("{}: is there already, at {}; remove one", object, entry->second));
+    }
+    state_.objects.emplace(key, std::make_shared<const json::value>(document));
+    return {};
+  }
+
+  // What the server gave the object must be there, and be nobody else's.
+  void check_saved_metadata(const api::ObjectKey& key, const json::value& document,
+                            Problems& problems) {
+    if (api::info(key.kind).namespaced && key.namespace_.empty()) {
+      problems.add("metadata.namespace", "is required");
+    }
+    const std::string uid(uid_of(document));
+    if (uid.empty()) {
+      problems.add("metadata.uid", "is required");
+    } else if (!uids_.insert(uid).second) {
+      problems.add("metadata.uid", "another object has it already; every object has its own");
+    }
+    const uint64_t version = resource_version_of(document);
+    if (version == 0 || version > state_.resource_version) {
+      problems.add("metadata.resourceVersion",
+                   fmt::format("must be a whole number in quotes, from 1 to the resourceVersion of "
+                               "{}, which is {}",
+                               kClusterFile, state_.resource_version));
+    } else if (!versions_.insert(version).second) {
+      problems.add("metadata.resourceVersion", "another object has it already");
+    }
+    for (const std::string_view field : {"creationTimestamp", "deletionTimestamp"}) {
+      const json::value* time = find_at(document, {"metadata", field});
+      const bool required = field == "creationTimestamp";
+      if (time == nullptr && !required) continue;
+      if (const auto parsed = parse_time(string_at(document, {"metadata", field})); !parsed) {
+        problems.add(fmt::format("metadata.{}", field), parsed.error().message);
+      }
+    }
+  }
+
+  Result<void> check_namespaces() {
+    for (const auto& [key, object] : state_.objects) {
+      if (key.namespace_.empty() ||
+          state_.objects.contains({api::Kind::kNamespace, "", key.namespace_})) {
+        continue;
+      }
+      return fail(
+          fmt::format("{}: {}: metadata.namespace: there is no Namespace {}; add it to "
+                      "namespaces.yaml",
+                      places_.at(key), key.text(), key.namespace_));
+    }
+    return {};
+  }
+
+  fs::path folder_;
+  Store nothing_;  // objects are checked by themselves
+  ClusterState state_;
+  std::map<api::ObjectKey, std::string> places_;
+  std::set<std::string> uids_;
+  std::set<uint64_t> versions_;
+};
+
+}  // namespace
+
+Result<void> save_state(const ClusterState& state, const std::string& folder) {
+  fs::path target(folder);
+  if (!target.has_filename()) target = target.parent_path();  // "folder/"
+  RETURN_IF_ERROR(check_replaceable(target));
+  fs::path fresh = target;
+  fresh += ".new";
+  std::error_code code;
+  fs::remove_all(fresh, code);  // of a save that was interrupted
+  fs::create_directories(fresh, code);
+  if (code) {
+    return fail(fmt::format("{}: cannot be created: {}", fresh.string(), code.message()));
+  }
+  RETURN_IF_ERROR(write_all(state, fresh));
+  return exchange(fresh, target);
+}
+
+Result<ClusterState> load_state(const std::string& folder) {
+  return StateReader(folder).run();
+}
+
+}  // namespace phalanx::sim
