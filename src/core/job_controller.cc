@@ -188,7 +188,9 @@ class Pair {
       spec["podSets"] = pod_sets_json(job_);
     }
     if (!workload_->reserved() && object.queue_name != queue_name(job_)) {
-      spec["queueName"] = queue_name(job_);
+      // No name is no field: an empty one is refused.
+      const std::string queue = queue_name(job_);
+      spec["queueName"] = queue.empty() ? json::value(nullptr) : json::value(queue);
     }
     const Priority priority = priority_of(state_, job_);
     if (priority.reference != object.priority_class || priority.value != object.priority) {
@@ -354,8 +356,8 @@ json::object workload_document(const State& state, const api::ObjectKey& key, co
                               {"labels", json::object{{names::kJobUidLabel, job.meta.uid}}},
                               {"finalizers", json::array{json::string(names::kInUseFinalizer)}},
                               {"ownerReferences", json::array{owner}}};
-  json::object spec{
-      {"podSets", pod_sets_json(job)}, {"queueName", queue_name(job)}, {"active", true}};
+  json::object spec{{"podSets", pod_sets_json(job)}, {"active", true}};
+  if (const std::string queue = queue_name(job); !queue.empty()) spec["queueName"] = queue;
   const Priority priority = priority_of(state, job);
   put_priority(priority, spec);
   if (!priority.reference) spec.erase("priorityClassRef");
