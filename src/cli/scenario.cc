@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/manifests.h"
+#include "core/configuration.h"
 #include "sim/script_backend.h"
 
 namespace phalanx::cli {
@@ -19,6 +20,8 @@ namespace {
 struct Arguments {
   std::vector<std::string> paths;
   std::string only = "*";
+  std::string configuration;
+  std::string feature_gates;
   std::string backend = "embedded";
   std::string output = "text";
 };
@@ -26,6 +29,7 @@ struct Arguments {
 struct Found {
   sim::Scenario scenario;
   std::string file;
+  core::Configuration configuration;
 };
 
 class ScenarioCommand {
@@ -42,7 +46,8 @@ class ScenarioCommand {
     int failed = 0;
     json::array results;
     for (const Found& found : found_) {
-      const auto outcome = run_one(found.scenario);
+      sim::EmbeddedBackend backend(found.configuration);
+      const auto outcome = sim::run_scenario(found.scenario, backend);
       if (!outcome) ++failed;
       json::object result{
           {"name", found.scenario.name}, {"file", found.file}, {"passed", outcome.has_value()}};
@@ -87,7 +92,9 @@ class ScenarioCommand {
           if (auto included = include(file, *scenario); !included) {
             return within(manifest.origin, included.error());
           }
-          found_.push_back({std::move(*scenario), file});
+          auto configuration = configure(*scenario);
+          if (!configuration) return within(manifest.origin, configuration.error());
+          found_.push_back({std::move(*scenario), file, std::move(*configuration)});
           return {};
         });
   }
@@ -112,13 +119,37 @@ class ScenarioCommand {
     return {};
   }
 
-  static Result<void> run_one(const sim::Scenario& scenario) {
-    sim::EmbeddedBackend backend;
-    return sim::run_scenario(scenario, backend);
+  // That of the command for all scenarios, or their own instead; gates of a scenario come last.
+  Result<core::Configuration> configure(const sim::Scenario& scenario) {
+    std::string text = scenario.configuration;
+    std::string name = "config";
+    if (text.empty() && !arguments_.configuration.empty()) {
+      name = arguments_.configuration;
+      ASSIGN_OR_RETURN(text, read_file(name));
+    }
+    core::Configuration configuration;
+    if (!text.empty()) {
+      ASSIGN_OR_RETURN(core::ConfigurationFile file, core::parse_configuration(text, name));
+      configuration = std::move(file.configuration);
+      warn(file.warnings);
+    }
+    for (const std::string& gates : {arguments_.feature_gates, scenario.feature_gates}) {
+      ASSIGN_OR_RETURN(const auto warnings, core::apply_feature_gates(gates, configuration));
+      warn(warnings);
+    }
+    return configuration;
+  }
+
+  // Each is said once, however many scenarios it concerns.
+  void warn(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      if (warned_.insert(warning).second) std::cerr << "phalanx: warning: " << warning << "\n";
+    }
   }
 
   const Arguments& arguments_;
   std::vector<Found> found_;
+  std::set<std::string> warned_;
 };
 
 }  // namespace
@@ -133,6 +164,10 @@ void add_scenario_command(CLI::App& app, Run& run) {
       ->required();
   command->add_option("--only", arguments->only,
                       "Run only scenarios whose name is like this (*, ?)");
+  command->add_option("--config", arguments->configuration,
+                      "Configuration for scenarios that have none of their own");
+  command->add_option("--feature-gates", arguments->feature_gates,
+                      "Feature gates for all scenarios: A=true,B=false");
   command->add_option("--backend", arguments->backend, "The cluster to run on")
       ->check(CLI::IsMember({"embedded"}))
       ->capture_default_str();

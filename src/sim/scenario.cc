@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 
+#include "sim/node_generator.h"
 #include "sim/scenario_placement.h"
 
 namespace phalanx::sim {
@@ -45,6 +48,13 @@ Result<std::string> configuration_text(const json::value* written) {
   return json::serialize(configuration);
 }
 
+Result<void> add_nodes(const std::string& description, std::vector<json::value>& documents) {
+  if (description.empty()) return {};
+  ASSIGN_OR_RETURN(const NodePlan plan, parse_node_plan(description));
+  for (size_t i = 0; i < plan.count(); ++i) documents.push_back(plan.node(i));
+  return {};
+}
+
 Result<void> rest(Backend& backend) {
   RETURN_IF_ERROR(backend.pass(Duration(0)));
   return check_no_overcommit(backend);
@@ -66,8 +76,9 @@ Result<void> take(const Step& step, Backend& backend) {
 Result<Scenario> read_scenario(const json::value& document) {
   const json::object* object = document.if_object();
   if (object == nullptr) return fail("must be a Scenario");
-  constexpr std::array<std::string_view, 7> kFields{
-      "apiVersion", "kind", "metadata", "description", "include", "given", "steps"};
+  constexpr std::array<std::string_view, 10> kFields{
+      "apiVersion",   "kind",  "metadata", "description", "config",
+      "featureGates", "nodes", "include",  "given",       "steps"};
   RETURN_IF_ERROR(check_fields(*object, kFields));
   DecodeStatus status;
   const JsonReader reader(&document, "", status);
@@ -85,10 +96,13 @@ Result<Scenario> read_scenario(const json::value& document) {
   scenario.description = reader.string("description");
   scenario.feature_gates = reader.string("featureGates");
   scenario.include = reader.strings("include");
+  const std::string nodes = reader.string("nodes");
   if (status.error()) return std::unexpected(*status.error());
+  if (auto made = add_nodes(nodes, scenario.given); !made) return within("nodes", made.error());
   ASSIGN_OR_RETURN(scenario.configuration, configuration_text(reader.find("config")));
   if (const json::value* given = reader.find("given")) {
-    ASSIGN_OR_RETURN(scenario.given, read_documents(*given, "given"));
+    ASSIGN_OR_RETURN(auto documents, read_documents(*given, "given"));
+    std::ranges::move(documents, std::back_inserter(scenario.given));
   }
   const json::value* steps = reader.find("steps");
   if (steps == nullptr || !steps->is_array() || steps->get_array().empty()) {

@@ -25,7 +25,7 @@ struct Scenario {
   std::string configuration;         // a Configuration as JSON text; empty: the default
   std::string feature_gates;         // on top of it: "A=true,B=false"
   std::vector<std::string> include;  // files with manifests, which come before `given`
-  std::vector<json::value> given;
+  std::vector<json::value> given;    // nodes that were described in one line come first
   std::vector<Step> steps;
 };
 
