@@ -64,8 +64,8 @@ void check_lists(std::string_view field, const json::value& value, const std::st
   }
 }
 
-// Takes the fields of `gone` out of a value, where nothing of `kept` is below them. Returns whether
-// nothing is left of the value.
+// Takes the fields of `gone` out of a value, but for those of which `kept` has anything, be it
+// below them. Returns whether nothing is left of the value.
 bool prune(std::string_view field, const FieldSet& gone, const FieldSet& kept, json::value& value);
 
 bool prune_object(const FieldSet& gone, const FieldSet& kept,
@@ -157,10 +157,8 @@ ApiResult<Applied> apply_patch(const api::ObjectKey& key, const json::value& liv
   FieldSet own = tracked_fields(key.kind, writer.status, wanted);
   FieldSet kept = applied.managers.fields_of_others(writer);
   kept.add(own);
-  FieldSet gone = applied.managers.fields_of_writer(writer);
-  gone.remove(kept);
   if (json::object* object = applied.document.if_object()) {
-    prune_object(gone, kept, {}, *object);
+    prune_object(applied.managers.fields_of_writer(writer), kept, {}, *object);
   }
   applied.managers.set(writer, std::move(own), api::api_version(key.kind), format_time(now));
   return applied;

@@ -1,9 +1,13 @@
 // The core is thrown away and built anew before and after every single write, and the cluster ends
 // as if nothing had happened. All truth is in the API server.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
+#include <set>
+#include <string>
 
 #include "base/yaml.h"
 #include "sim/document.h"
@@ -39,33 +43,25 @@ spec: {clusterQueue: team}
 )";
 
 json::value job(const std::string& name, int parallelism, int completions, bool indexed,
-                const std::string& seconds) {
-  return json::object{
-      {"apiVersion", "batch/v1"},
-      {"kind", "Job"},
-      {"metadata", json::object{{"name", name},
-                                {"namespace", "ml"},
-                                {"labels", json::object{{"kueue.x-k8s.io/queue-name", "main"}}}}},
-      {"spec",
-       json::object{
-           {"parallelism", parallelism},
-           {"completions", completions},
-           {"completionMode", indexed ? "Indexed" : "NonIndexed"},
-           {"template",
-            json::object{
-                {"metadata",
-                 json::object{{"annotations",
-                               json::object{{"kueue.x-k8s.io/podset-required-topology", "rack"},
-                                            {"phalanx.dev/run-for", seconds}}}}},
-                {"spec", json::object{{"restartPolicy", "Never"},
-                                      {"containers",
-                                       json::array{json::object{
-                                           {"name", "c"},
-                                           {"image", "i"},
-                                           {"resources",
-                                            json::object{
-                                                {"requests", json::object{{"cpu", "2"}}}}}}}}}}}}}}}
-};
+                const std::string& run_for) {
+  const std::string text =
+      fmt::format(R"(
+apiVersion: batch/v1
+kind: Job
+metadata: {{name: {}, namespace: ml, labels: {{kueue.x-k8s.io/queue-name: main}}}}
+spec:
+  parallelism: {}
+  completions: {}
+  completionMode: {}
+  template:
+    metadata:
+      annotations: {{kueue.x-k8s.io/podset-required-topology: rack, phalanx.dev/run-for: {}}}
+    spec:
+      restartPolicy: Never
+      containers: [{{name: c, image: i, resources: {{requests: {{cpu: "2"}}}}}}]
+)",
+                  name, parallelism, completions, indexed ? "Indexed" : "NonIndexed", run_for);
+  return parse_documents(text).value().front().value;
 }
 
 void add_nodes(EmbeddedCluster& cluster) {
@@ -87,16 +83,18 @@ std::string summary(const ApiServer& server) {
     text += fmt::format("job {} {}\n", string_at(*job_object, {"metadata", "name"}),
                         json::serialize(*find_at(*job_object, {"spec"})));
   }
-  // The uid of a Job is part of its spec's labels, and comes from chance.
-  std::map<std::string, std::string> pods;
+  // Which pod of a Job without ranks is which is up to chance.
+  std::map<std::string, std::multiset<std::string>> pods;
   for (const Stored& pod : server.list(api::Kind::kPod).items) {
     const std::string owner(string_at(*pod, {"metadata", "labels", "job-name"}));
     const std::string rank(
         string_at(*pod, {"metadata", "labels", "batch.kubernetes.io/job-completion-index"}));
-    pods[owner + "/" + rank] += fmt::format(" {}:{}", string_at(*pod, {"spec", "nodeName"}),
-                                            string_at(*pod, {"status", "phase"}));
+    pods[owner + "/" + rank].insert(fmt::format("{}:{}", string_at(*pod, {"spec", "nodeName"}),
+                                                string_at(*pod, {"status", "phase"})));
   }
-  for (const auto& [name, where] : pods) text += fmt::format("pods {}{}\n", name, where);
+  for (const auto& [name, where] : pods) {
+    text += fmt::format("pods {} {}\n", name, fmt::join(where, " "));
+  }
   for (const Stored& workload : server.list(api::Kind::kWorkload).items) {
     text += "workload";
     for (const char* type : {"QuotaReserved", "Admitted", "Evicted", "Requeued", "Finished"}) {

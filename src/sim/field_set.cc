@@ -15,7 +15,7 @@ using Types = std::map<std::string, FieldType, std::less<>>;
 Types make_types() {
   Types types;
   const auto map = [&](std::initializer_list<const char*> fields,
-                       std::vector<std::string_view> keys) {
+                       const std::vector<std::string_view>& keys) {
     for (const char* field : fields) types[field] = {ListType::kMap, keys, false};
   };
   map({"containers", "initContainers", "ephemeralContainers", "env", "volumes", "schedulingGates",

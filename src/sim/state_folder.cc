@@ -94,10 +94,42 @@ Result<uint64_t> read_counter(const json::value& document, std::string_view fiel
   return fail(fmt::format("{}: must be a whole number in quotes", field));
 }
 
+// Where the next document begins: after a line break, at "---" on a line of its own.
+size_t next_document(std::string_view text, size_t from) {
+  constexpr std::string_view kMarker = "\n---";
+  for (size_t at = text.find(kMarker, from); at != std::string_view::npos;
+       at = text.find(kMarker, at + 1)) {
+    const size_t after = at + kMarker.size();
+    if (after == text.size() || text[after] == '\n' || text[after] == '\r') return at + 1;
+  }
+  return text.size();
+}
+
+// One document after the other: the YAML parser needs some thirty times the memory of what it
+// reads.
+Result<std::vector<Document>> parse_each(std::string_view text) {
+  std::vector<Document> all;
+  int line = 1;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = next_document(text, begin);
+    const std::string_view part = text.substr(begin, end - begin);
+    auto documents = parse_documents(part);
+    // Seen as a whole the error has the right line.
+    if (!documents) return parse_documents(text);
+    for (Document& document : *documents) {
+      document.line += line - 1;
+      all.push_back(std::move(document));
+    }
+    line += static_cast<int>(std::ranges::count(part, '\n'));
+    begin = end;
+  }
+  return all;
+}
+
 Result<std::vector<Document>> read_documents(const fs::path& folder, const std::string& file) {
   auto text = read_file((folder / file).string());
   if (!text) return std::unexpected(text.error());
-  auto documents = parse_documents(*text);
+  auto documents = parse_each(*text);
   if (!documents) return within((folder / file).string(), documents.error());
   return documents;
 }
@@ -131,11 +163,11 @@ class StateReader {
     for (const api::KindInfo& about : api::all_kinds()) {
       const std::string file = file_of(about);
       if (!fs::exists(folder_ / file, code)) continue;
-      ASSIGN_OR_RETURN(const std::vector<Document> documents, read_documents(folder_, file));
-      for (const Document& document : documents) {
+      ASSIGN_OR_RETURN(std::vector<Document> documents, read_documents(folder_, file));
+      for (Document& document : documents) {
         const std::string place =
             fmt::format("{}: line {}", (folder_ / file).string(), document.line);
-        RETURN_IF_ERROR(add(about.kind, document.value, place));
+        RETURN_IF_ERROR(add(about.kind, std::move(document.value), place));
       }
     }
     RETURN_IF_ERROR(check_namespaces());
@@ -176,7 +208,7 @@ class StateReader {
                             (folder_ / *strange.begin()).string()));
   }
 
-  Result<void> add(api::Kind kind, const json::value& document, const std::string& place) {
+  Result<void> add(api::Kind kind, json::value document, const std::string& place) {
     const auto found =
         api::find_kind(string_at(document, {"apiVersion"}), string_at(document, {"kind"}));
     if (found != kind || string_at(document, {"apiVersion"}) != api::api_version(kind)) {
@@ -198,7 +230,7 @@ class StateReader {
     if (const auto [entry, is_new] = places_.emplace(key, place); !is_new) {
       return fail(fmt::format("{}: is there already, at {}; remove one", object, entry->second));
     }
-    state_.objects.emplace(key, std::make_shared<const json::value>(document));
+    state_.objects.emplace(key, std::make_shared<const json::value>(std::move(document)));
     return {};
   }
 
