@@ -7,6 +7,7 @@
 
 #include "api/node.h"
 #include "base/quantity.h"
+#include "base/saturating.h"
 #include "sim/kubelet.h"
 
 namespace phalanx::sim {
@@ -53,18 +54,22 @@ SampleJobs::SampleJobs(const NodePlan& nodes, uint64_t seed) : nodes_(nodes), ra
   }
 }
 
+int64_t SampleJobs::hosts_of_team(int64_t percent) const {
+  return std::max<int64_t>(1, static_cast<int64_t>(nodes_.count()) * percent / 100);
+}
+
 json::object SampleJobs::cluster_queue(std::string_view team, int64_t percent) const {
   json::array names;
   json::array quotas;
+  // Whole hosts, because jobs take whole ones, and at least one.
+  const int64_t hosts = hosts_of_team(percent);
   for (const auto& [name, amount] : nodes_.amounts) {
     if (name == "pods") continue;
     const int64_t of_host = parse_amount(name, amount).value_or(0);
-    const auto count = static_cast<int64_t>(nodes_.count());
     names.emplace_back(name);
-    quotas.push_back(json::object{
-        {"name", name},
-        {"nominalQuota", format_amount(name, of_host / 100 * percent * count +
-                                                 of_host % 100 * percent * count / 100)}});
+    quotas.push_back(
+        json::object{{"name", name},
+                     {"nominalQuota", format_amount(name, saturating_multiply(of_host, hosts))}});
   }
   json::object queue = object(kKueue, "ClusterQueue", team);
   queue["spec"] = json::object{
@@ -103,12 +108,12 @@ std::vector<json::value> SampleJobs::setup() const {
 }
 
 SampleJobs::Shape SampleJobs::small() {
-  const int64_t per_host = std::min<int64_t>(units_, 4);
+  const int64_t per_host = std::clamp<int64_t>(units_, 1, 4);
   return {"evaluate", random_.between(1, 4), per_host, {}, random_.between(5, 40)};
 }
 
 SampleJobs::Shape SampleJobs::anywhere() {
-  const int64_t per_host = std::min<int64_t>(units_, 8);
+  const int64_t per_host = std::clamp<int64_t>(units_, 1, 8);
   return {"sweep",
           random_.between(4, 16),
           per_host,
@@ -156,8 +161,8 @@ json::object SampleJobs::requests(int64_t pods_per_host) const {
   for (const auto& [name, amount] : nodes_.amounts) {
     if (name == "pods") continue;
     int64_t part = parse_amount(name, amount).value_or(0) / pods_per_host;
-    // What the jobs do not compete for they take a little less of.
-    if (name != resource_) part -= part / 8;
+    // Of what the jobs do not compete for there is enough.
+    if (name != resource_) part /= 2;
     if (part > 0) requests[name] = format_amount(name, part);
   }
   return requests;
@@ -195,15 +200,14 @@ SampleJobs::Arrival SampleJobs::next() {
   const Team& team = kTeams[random_.below(kTeams.size())];
   const auto all_hosts = static_cast<int64_t>(nodes_.count());
   // Nobody asks for more than half of the team's quota.
-  const int64_t most = std::max<int64_t>(1, all_hosts * team.percent / 200);
-  if (!shape.topology.contains(kSliceSize)) {
-    shape.pods = std::min(shape.pods, most * shape.pods_per_host);
-  }
+  const int64_t most = (hosts_of_team(team.percent) + 1) / 2;
+  shape.pods = std::min(shape.pods, most * shape.pods_per_host);
+  shape.pods = std::max(shape.pods / shape.slice_size, int64_t{1}) * shape.slice_size;
   Arrival arrival;
   const int64_t minutes_of_hosts = shape.pods * shape.minutes / shape.pods_per_host;
   const int64_t spread_percent = random_.between(50, 150);
-  if (submitted_pods_ * 100 < all_hosts * kFirstPercent) {
-    submitted_pods_ += std::max<int64_t>(1, shape.pods / shape.pods_per_host);
+  if (submitted_hosts_ * 100 < all_hosts * kFirstPercent) {
+    submitted_hosts_ += std::max<int64_t>(1, shape.pods / shape.pods_per_host);
   } else {
     arrival.after = Duration(minutes_of_hosts * 60'000 / all_hosts * spread_percent / kLoadPercent);
   }

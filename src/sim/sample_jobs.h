@@ -43,6 +43,7 @@ class SampleJobs {
     int64_t pods_per_host = 1;
     json::object topology;  // annotations of its pods
     int64_t minutes = 1;
+    int64_t slice_size = 1;
   };
 
   [[nodiscard]] Shape small();
@@ -53,15 +54,16 @@ class SampleJobs {
   [[nodiscard]] Shape anywhere();
   [[nodiscard]] Shape choose();
   [[nodiscard]] json::object requests(int64_t pods_per_host) const;
+  [[nodiscard]] int64_t hosts_of_team(int64_t percent) const;
   [[nodiscard]] json::object cluster_queue(std::string_view team, int64_t percent) const;
   [[nodiscard]] json::value job(const Shape& shape, std::string_view team);
 
   NodePlan nodes_;
   Random random_;
   std::string resource_;
-  int64_t hosts_ = 0;           // of a rack; of the cluster, if it has no racks
-  int64_t units_ = 0;           // of the resource, of a host
-  int64_t submitted_pods_ = 0;  // in units of hosts, while the cluster fills
+  int64_t hosts_ = 0;            // of a rack; of the cluster, if it has no racks
+  int64_t units_ = 0;            // of the resource, of a host
+  int64_t submitted_hosts_ = 0;  // while the cluster fills
   uint64_t number_ = 0;
 };
 
