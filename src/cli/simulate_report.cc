@@ -235,7 +235,7 @@ std::string draw_table(const std::vector<std::vector<std::string>>& rows,
 }
 
 std::string short_duration(Duration duration) {
-  if (duration < std::chrono::minutes(1)) return format_duration(duration);
+  if (duration < std::chrono::seconds(1)) return format_duration(duration);
   return format_duration(std::chrono::floor<std::chrono::seconds>(duration));
 }
 

@@ -15,7 +15,7 @@ namespace phalanx::cli {
 std::string draw_table(const std::vector<std::vector<std::string>>& rows,
                        const std::vector<size_t>& right = {});
 
-// "1h2m3s", to the second where it is more than a minute.
+// "1h2m3s", to the second where it is more than one.
 std::string short_duration(Duration duration);
 std::string event_line(const HistoryEvent& event, Time start);
 

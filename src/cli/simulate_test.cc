@@ -55,7 +55,7 @@ TEST_F(SimulateTest, TellsTheStoryOfEveryJob) {
   const Ran ran = simulate(manifest({"a", 2}) + manifest({"b", 2}) + manifest({"c", 2}));
   EXPECT_EQ(ran.code, kDone) << ran.err;
   expect_parts(ran.out,
-               {"4 nodes", "queued", "admitted  ml/a    rack r1: 2 hosts", "rack r2: 2 hosts",
+               {"4 nodes", "queued", "admitted  ml/a     rack r1: 2 hosts", "rack r2: 2 hosts",
                 "waits", "started", "finished", "Workloads", "WHERE OR WHY", "Quota in use",
                 "Nodes in use", "Fragmentation", "sha256", "nothing moves any more"});
 }
