@@ -146,7 +146,8 @@ SampleJobs::Shape SampleJobs::sliced() {
       pods,
       1,
       {{kRequired, kBlockLabel}, {kSliceTopology, kRackLabel}, {kSliceSize, std::to_string(size)}},
-      random_.between(40, 180)};
+      random_.between(40, 180),
+      size};
 }
 
 SampleJobs::Shape SampleJobs::choose() {
