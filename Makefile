@@ -1,7 +1,7 @@
 # The commands of this repository:
 #
 #   make build    the program, build/phalanx
-#   make demo     the program, run on the example of the README
+#   make demo     the program, showing a cluster at work (phalanx demo)
 #   make test     everything that must hold before a change is taken in (tools/run-tests)
 #   make format   brings the sources into their form
 #   make clean    removes what was built
@@ -27,7 +27,7 @@ build: packages
 	@ninja -C $(BUILD) -j$(JOBS) phalanx >&2
 
 demo: build
-	@$(BUILD)/phalanx place -f examples/cluster.yaml -f examples/train.yaml
+	@$(BUILD)/phalanx demo
 
 test:
 	@tools/install-packages build test >&2

@@ -38,6 +38,16 @@ void check_slices(const api::Job& job, ProblemList& problems) {
   if (!job.topology) return;
   const auto constraints = job.topology->constraints();
   if (constraints.empty() || constraints.front().size <= 0) return;
+  for (size_t i = 1; i < constraints.size(); ++i) {
+    const int32_t above = constraints[i - 1].size;
+    if (constraints[i].size <= 0 || above % constraints[i].size == 0) continue;
+    problems.add(
+        "spec.template.metadata.annotations",
+        fmt::format("the slice size {} of the layer {} must be a multiple of the {} of the "
+                    "layer {} below it",
+                    above, constraints[i - 1].topology, constraints[i].size,
+                    constraints[i].topology));
+  }
   const int32_t size = constraints.front().size;
   if (job.pod_count() % size == 0) return;
   problems.add("spec.template.metadata.annotations",

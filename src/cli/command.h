@@ -26,5 +26,9 @@ using Run = std::function<int()>;
 void add_place_command(CLI::App& app, Run& run);
 void add_conformance_command(CLI::App& app, Run& run);
 void add_bench_command(CLI::App& app, Run& run);
+void add_scenario_command(CLI::App& app, Run& run);
+void add_simulate_command(CLI::App& app, Run& run);
+void add_explain_command(CLI::App& app, Run& run);
+void add_demo_command(CLI::App& app, Run& run);
 
 }  // namespace phalanx::cli

@@ -7,7 +7,6 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -21,6 +20,7 @@
 #include "cli/command.h"
 #include "cli/place_gang.h"
 #include "cli/place_report.h"
+#include "cli/terminal_style.h"
 #include "cli/topology_choice.h"
 #include "cli/tree_picture.h"
 #include "placement/node_filter.h"
@@ -48,31 +48,6 @@ struct Arguments {
 
 void remark(const std::string& text) {
   std::cerr << "phalanx: " << text << "\n";
-}
-
-bool says_utf8(const char* text) {
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return lower.find("utf-8") != std::string::npos || lower.find("utf8") != std::string::npos;
-}
-
-// The environment as the command line program sees it: nothing below asks it.
-PictureStyle style_of_terminal(int max_lines) {
-  const auto variable = [](const char* name) {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
-    return value == nullptr ? "" : value;
-  };
-  PictureStyle style;
-  style.max_lines = max_lines;
-  style.color = ::isatty(STDOUT_FILENO) == 1 && *variable("NO_COLOR") == '\0' &&
-                std::string_view(variable("TERM")) != "dumb";
-  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
-    const char* value = variable(name);
-    if (*value == '\0') continue;
-    style.unicode = says_utf8(value);
-    break;
-  }
-  return style;
 }
 
 // Names large files before they are read, if somebody is there to see it.

@@ -49,7 +49,11 @@ int run_program(int argc, const char* const* argv) {
   app.require_subcommand(1);
   Run run;
   add_place_command(app, run);
+  add_simulate_command(app, run);
+  add_explain_command(app, run);
+  add_demo_command(app, run);
   add_conformance_command(app, run);
+  add_scenario_command(app, run);
   add_bench_command(app, run);
   add_help_command(app, run);
   try {

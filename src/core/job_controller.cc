@@ -27,6 +27,13 @@ std::string queue_name(const Job& job) {
   return label == nullptr ? "" : *label;
 }
 
+// An empty name is none: a merge patch takes it away, and no document says it.
+json::value queue_name_json(const Job& job) {
+  const std::string name = queue_name(job);
+  if (name.empty()) return nullptr;
+  return json::value(name);
+}
+
 bool is_system_namespace(const std::string& name) {
   return name == "kube-system" || name == "kueue-system" || name == "phalanx-system";
 }
@@ -188,7 +195,7 @@ class Pair {
       spec["podSets"] = pod_sets_json(job_);
     }
     if (!workload_->reserved() && object.queue_name != queue_name(job_)) {
-      spec["queueName"] = queue_name(job_);
+      spec["queueName"] = queue_name_json(job_);
     }
     const Priority priority = priority_of(state_, job_);
     if (priority.reference != object.priority_class || priority.value != object.priority) {
@@ -354,8 +361,10 @@ json::object workload_document(const State& state, const api::ObjectKey& key, co
                               {"labels", json::object{{names::kJobUidLabel, job.meta.uid}}},
                               {"finalizers", json::array{json::string(names::kInUseFinalizer)}},
                               {"ownerReferences", json::array{owner}}};
-  json::object spec{
-      {"podSets", pod_sets_json(job)}, {"queueName", queue_name(job)}, {"active", true}};
+  json::object spec{{"podSets", pod_sets_json(job)}, {"active", true}};
+  if (json::value queue = queue_name_json(job); !queue.is_null()) {
+    spec["queueName"] = std::move(queue);
+  }
   const Priority priority = priority_of(state, job);
   put_priority(priority, spec);
   if (!priority.reference) spec.erase("priorityClassRef");

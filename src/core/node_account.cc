@@ -16,6 +16,7 @@ NodeAccount::NodeAccount()
     : placer_(cluster_), hosts_(cluster_.add_tree({"hosts", {hostname_label()}, {}, {}})) {}
 
 Result<void> NodeAccount::put_node(const api::Node& node) {
+  const std::string host_before = cluster_.hostname_of(node.name);
   auto result = cluster_.put_node(node);
   if (!result) cluster_.remove_node(node.name);
   const auto label = node.labels.find(hostname_label());
@@ -27,7 +28,19 @@ Result<void> NodeAccount::put_node(const api::Node& node) {
     node_of_host_[label->second] = node.name;
     host_of_node_[node.name] = label->second;
   }
+  if (cluster_.hostname_of(node.name) != host_before) count_again(node.name);
   return result;
+}
+
+// Slots are of hosts: under another hostname a node's pods are covered by others, or by none.
+void NodeAccount::count_again(const std::string& node) {
+  const std::string host = cluster_.hostname_of(node);
+  for (auto& [key, pod] : pods_) {
+    if (pod.node != node || !pod.bound) continue;
+    uncount(key, pod);
+    pod.host = host;
+    count(key, pod);
+  }
 }
 
 void NodeAccount::remove_node(const std::string& name) {
@@ -121,7 +134,8 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   const std::string node = node_for(pod);
   if (const auto found = pods_.find(key); found != pods_.end()) {
     const PodEntry& known = found->second;
-    if (known.node == node && known.workload == pod.workload && known.pod_set == pod.pod_set &&
+    if (known.node == node && known.bound == !pod.node_name.empty() &&
+        known.workload == pod.workload && known.pod_set == pod.pod_set &&
         known.succeeded == (pod.phase == PodPhase::kSucceeded) && known.requests == pod.requests) {
       return;
     }
@@ -133,6 +147,7 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   entry.workload = pod.workload;
   entry.pod_set = pod.pod_set;
   entry.node = node;
+  entry.bound = !pod.node_name.empty();
   entry.host = cluster_.hostname_of(node.empty() ? pod.node_name : node);
   entry.requests = pod.requests;
   entry.succeeded = pod.phase == PodPhase::kSucceeded;

@@ -109,12 +109,15 @@ class NodeAccount {
     std::string node;
     std::string host;
     api::ResourceAmounts requests;
+    bool bound = false;  // to the node; otherwise it is free to be bound there
     bool succeeded = false;
     bool covered = false;
     bool booked = false;
   };
 
   [[nodiscard]] std::string node_for(const Pod& pod) const;
+  // The pods of a node that has another hostname now.
+  void count_again(const std::string& node);
   // Counts a pod that takes up room; a covered or booked one is first uncounted.
   void count(const std::string& key, PodEntry& pod);
   void uncount(const std::string& key, PodEntry& pod);

@@ -38,6 +38,9 @@ class CoreHost : public Component {
   bool react() override;
   [[nodiscard]] std::optional<Time> wake_at() const override { return wake_at_; }
 
+  // As after a crash: a new core that knows nothing yet lists everything when it next reacts.
+  void restart() { start_core(); }
+
   [[nodiscard]] core::Core& core() { return *core_; }
   [[nodiscard]] uint64_t writes() const { return writes_; }
   // CPU time spent inside the core and in decoding for it.

@@ -1,0 +1,299 @@
+#include "cli/explain_workload.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+#include "base/quantity.h"
+#include "base/saturating.h"
+#include "cli/simulate_placement.h"
+#include "cli/tree_picture.h"
+#include "core/job_controller.h"
+#include "core/names.h"
+#include "placement/explanation_render.h"
+
+namespace phalanx::cli {
+namespace {
+
+std::string topology_text(const std::optional<api::TopologyRequest>& request) {
+  if (!request) return "";
+  std::string text;
+  if (request->required) text = "required within " + *request->required;
+  if (request->preferred) text = "preferred within " + *request->preferred;
+  if (request->unconstrained) text = "anywhere in the topology";
+  for (const api::SliceConstraint& slice : request->constraints()) {
+    text += fmt::format("{}slices of {} within {}", text.empty() ? "" : ", ", slice.size,
+                        slice.topology);
+  }
+  return text;
+}
+
+std::string pod_text(const api::ResourceAmounts& amounts) {
+  std::string text;
+  for (const auto& [resource, amount] : amounts) {
+    text +=
+        fmt::format("{}{} {}", text.empty() ? "" : ", ", format_amount(resource, amount), resource);
+  }
+  return text.empty() ? "nothing" : text;
+}
+
+class Explainer {
+ public:
+  Explainer(core::Core& core, const core::WorkloadState& workload)
+      : core_(core), state_(core.state()), workload_(workload) {}
+
+  WorkloadAnswer answer() {
+    const api::Workload& object = workload_.object;
+    answer_.workload = workload_.request.name;
+    answer_.object = "Workload " + answer_.workload;
+    answer_.local_queue = object.queue_name;
+    answer_.priority = object.priority;
+    for (const placement::PodSet& pod_set : workload_.request.pod_sets) {
+      answer_.pod_sets.push_back(
+          {pod_set.name, pod_set.count, pod_set.requests, topology_text(pod_set.topology)});
+    }
+    if (const api::ClusterQueue* queue = state_.cluster_queue_of(workload_)) {
+      answer_.cluster_queue = queue->meta.name;
+    }
+    if (object.finished) {
+      finished();
+    } else if (workload_.reserved() && !workload_.evicted()) {
+      admitted();
+    } else {
+      waiting();
+    }
+    return std::move(answer_);
+  }
+
+ private:
+  void finished() {
+    const api::Condition* finished =
+        api::find_condition(workload_.object.conditions, core::names::kFinished);
+    const bool failed = finished != nullptr && finished->reason == core::names::kFailed;
+    answer_.standing = failed ? Standing::kFailed : Standing::kFinished;
+    if (finished != nullptr) answer_.message = finished->message;
+  }
+
+  void admitted() {
+    answer_.standing = Standing::kAdmitted;
+    answer_.cluster_queue = workload_.object.cluster_queue;
+    answer_.placement = placement_summary(state_, workload_.object);
+    if (!workload_.admitted())
+      answer_.message = "its quota is reserved, but it is not admitted yet";
+  }
+
+  void waiting() {
+    if (!workload_.object.active) {
+      answer_.standing = Standing::kSetAside;
+      answer_.message = "it was deactivated; set spec.active of its Workload to true";
+      return;
+    }
+    if (const auto problem = core::queue_problem(state_, workload_)) {
+      answer_.standing = Standing::kSetAside;
+      answer_.message = problem->message;
+      return;
+    }
+    answer_.standing = Standing::kWaiting;
+    const api::ClusterQueue& queue = *state_.cluster_queue_of(workload_);
+    const core::PendingQueue* pending = core_.scheduler().queue(queue.meta.name);
+    if (pending != nullptr) {
+      answer_.position = pending->position(workload_.request.name);
+      answer_.queue_length = pending->size();
+    }
+    const core::Appraisal appraisal = core_.scheduler().appraise(workload_, queue, true);
+    if (appraisal.refused) return refused(queue, appraisal);
+    const bool behind = pending != nullptr && answer_.position > 1 &&
+                        queue.strategy == api::QueueingStrategy::kStrictFifo;
+    answer_.message =
+        behind ? fmt::format(
+                     "it would fit, but {} is before it, and the queue is strictly first "
+                     "come, first served",
+                     pending->first()->workload)
+               : "it fits; it is about to be admitted";
+    if (workload_.evicted()) answer_.message = "it was evicted, and its pods are not gone yet";
+  }
+
+  void refused(const api::ClusterQueue& queue, const core::Appraisal& appraisal) {
+    const placement::PodSet& pod_set = workload_.request.pod_sets[appraisal.refused->pod_set];
+    answer_.pod_set = pod_set.name;
+    answer_.message = appraisal.refused->text(pod_set.name);
+    for (const quota::Refusal& refusal : appraisal.refused->refusals) {
+      FlavorAttempt attempt{refusal.flavor, refusal.text, figures(queue, refusal.flavor, pod_set),
+                            nullptr};
+      const auto explained = appraisal.explanations.find(refusal.flavor);
+      if (refusal.obstacle == quota::Obstacle::kTopology &&
+          explained != appraisal.explanations.end()) {
+        attempt.explanation = explained->second;
+      }
+      answer_.attempts.push_back(std::move(attempt));
+    }
+  }
+
+  [[nodiscard]] std::vector<QuotaFigures> figures(const api::ClusterQueue& queue,
+                                                  const std::string& flavor,
+                                                  const placement::PodSet& pod_set) const {
+    std::vector<QuotaFigures> result;
+    const quota::Usage& reserved = state_.ledger.of_cluster_queue(queue.meta.name).reserved;
+    for (const api::ResourceGroup& group : queue.groups) {
+      for (const api::FlavorQuotas& quotas : group.flavors) {
+        if (quotas.flavor != flavor) continue;
+        for (const api::ResourceQuota& quota : quotas.resources) {
+          const auto request = pod_set.requests.find(quota.resource);
+          const int64_t each = (request == pod_set.requests.end() ? 0 : request->second) +
+                               (quota.resource == "pods" ? 1 : 0);
+          if (each == 0) continue;
+          const auto used = reserved.find({flavor, quota.resource});
+          result.push_back({quota.resource, saturating_multiply(each, pod_set.count),
+                            used == reserved.end() ? 0 : used->second, quota.nominal});
+        }
+      }
+    }
+    return result;
+  }
+
+  core::Core& core_;
+  core::State& state_;
+  const core::WorkloadState& workload_;
+  WorkloadAnswer answer_;
+};
+
+std::string indented(const std::string& text, std::string_view by) {
+  std::string result;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) result += fmt::format("{}{}\n", by, line);
+  return result;
+}
+
+std::string attempt_text(const FlavorAttempt& attempt) {
+  std::string text = attempt.flavor.empty()
+                         ? fmt::format("\n  {}\n", attempt.text)
+                         : fmt::format("\n  Flavor {}: {}\n", attempt.flavor, attempt.text);
+  for (const QuotaFigures& quota : attempt.quota) {
+    const int64_t missing = quota.needed - (quota.nominal - quota.used);
+    const auto amount = [&](int64_t value) { return format_amount(quota.resource, value); };
+    text += fmt::format("    {}: needs {}, used {} of {}{}\n", quota.resource, amount(quota.needed),
+                        amount(quota.used), amount(quota.nominal),
+                        missing > 0 ? fmt::format("; {} short", amount(missing)) : "");
+  }
+  if (attempt.explanation) {
+    text += indented(placement::explanation_text(*attempt.explanation, true), "    ");
+  }
+  return text;
+}
+
+json::object attempt_json(const FlavorAttempt& attempt) {
+  json::array quotas;
+  for (const QuotaFigures& quota : attempt.quota) {
+    quotas.push_back(json::object{{"resource", quota.resource},
+                                  {"needed", format_amount(quota.resource, quota.needed)},
+                                  {"used", format_amount(quota.resource, quota.used)},
+                                  {"nominal", format_amount(quota.resource, quota.nominal)}});
+  }
+  json::object object{{"text", attempt.text}, {"quota", std::move(quotas)}};
+  if (!attempt.flavor.empty()) object["flavor"] = attempt.flavor;
+  if (attempt.explanation) {
+    object["explanation"] = placement::explanation_json(*attempt.explanation);
+  }
+  return object;
+}
+
+}  // namespace
+
+std::string_view standing_name(Standing standing) {
+  switch (standing) {
+    case Standing::kFinished:
+      return "finished";
+    case Standing::kFailed:
+      return "failed";
+    case Standing::kAdmitted:
+      return "admitted";
+    case Standing::kWaiting:
+      return "waits";
+    case Standing::kSetAside:
+      return "set aside";
+    case Standing::kNotManaged:
+      return "not managed";
+  }
+  return "";
+}
+
+WorkloadAnswer explain_workload(core::Core& core, const std::string& full_name) {
+  return Explainer(core, *core.state().workload(full_name)).answer();
+}
+
+WorkloadAnswer explain_job(core::Core& core, const api::ObjectKey& key) {
+  const core::State& state = core.state();
+  const core::Job& job = state.jobs.at(key);
+  const auto owned = state.workloads_of_owner.find(job.meta.uid);
+  WorkloadAnswer answer;
+  if (owned != state.workloads_of_owner.end() && !owned->second.empty()) {
+    answer = explain_workload(core, *owned->second.begin());
+  } else if (!core::is_managed(state, key, job)) {
+    answer.standing = Standing::kNotManaged;
+    answer.message = fmt::format(
+        "no queue is responsible for it; give it the label {} with the name of a LocalQueue of its "
+        "namespace",
+        core::names::kQueueLabel);
+  } else if (!job.problem.empty()) {
+    answer.standing = Standing::kSetAside;
+    answer.message = job.problem;
+  } else {
+    answer.message = "its Workload is not there yet";
+  }
+  answer.object = key.text();
+  return answer;
+}
+
+std::string answer_text(const WorkloadAnswer& answer) {
+  std::string text = fmt::format("{}: {}\n", answer.object, standing_name(answer.standing));
+  const auto line = [&](std::string_view name, const std::string& value) {
+    if (!value.empty()) text += fmt::format("  {:<10}{}\n", name, value);
+  };
+  line("Why", answer.attempts.empty() ? answer.message : "");
+  line("Where", answer.placement);
+  line("Workload", answer.workload);
+  std::string queue = answer.local_queue;
+  if (!answer.cluster_queue.empty()) {
+    queue += fmt::format(" (ClusterQueue {})", answer.cluster_queue);
+  }
+  if (answer.position > 0) {
+    queue += fmt::format(", number {} of {} that wait", answer.position, answer.queue_length);
+  }
+  if (answer.priority != 0) queue += fmt::format(", priority {}", answer.priority);
+  line("Queue", queue);
+  for (const AskedPodSet& pod_set : answer.pod_sets) {
+    line("Asks for", fmt::format("{}: {} pod{} of {}{}{}", pod_set.name, pod_set.count,
+                                 pod_set.count == 1 ? "" : "s", pod_text(pod_set.per_pod),
+                                 pod_set.topology.empty() ? "" : "; ", pod_set.topology));
+  }
+  for (const FlavorAttempt& attempt : answer.attempts) text += attempt_text(attempt);
+  return text;
+}
+
+json::object answer_json(const WorkloadAnswer& answer) {
+  json::array pod_sets;
+  for (const AskedPodSet& pod_set : answer.pod_sets) {
+    json::object per_pod;
+    for (const auto& [resource, amount] : pod_set.per_pod) {
+      per_pod[resource] = format_amount(resource, amount);
+    }
+    pod_sets.push_back(json::object{{"name", pod_set.name},
+                                    {"count", pod_set.count},
+                                    {"perPod", std::move(per_pod)},
+                                    {"topology", pod_set.topology}});
+  }
+  json::array attempts;
+  for (const FlavorAttempt& attempt : answer.attempts) attempts.push_back(attempt_json(attempt));
+  json::object object{{"object", answer.object},          {"state", standing_name(answer.standing)},
+                      {"message", answer.message},        {"workload", answer.workload},
+                      {"localQueue", answer.local_queue}, {"clusterQueue", answer.cluster_queue},
+                      {"position", answer.position},      {"queueLength", answer.queue_length},
+                      {"priority", answer.priority},      {"placement", answer.placement},
+                      {"podSets", std::move(pod_sets)},   {"refusedPodSet", answer.pod_set},
+                      {"flavors", std::move(attempts)}};
+  return object;
+}
+
+}  // namespace phalanx::cli

@@ -1,0 +1,181 @@
+// phalanx scenario FILE-or-folder...: runs given/when/then files on the embedded cluster.
+#include "sim/scenario.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <set>
+
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/manifests.h"
+#include "core/configuration.h"
+#include "sim/script_backend.h"
+
+namespace phalanx::cli {
+namespace {
+
+struct Arguments {
+  std::vector<std::string> paths;
+  std::string only = "*";
+  std::string configuration;
+  std::string feature_gates;
+  std::string backend = "embedded";
+  std::string output = "text";
+};
+
+struct Found {
+  sim::Scenario scenario;
+  std::string file;
+  core::Configuration configuration;
+};
+
+class ScenarioCommand {
+ public:
+  explicit ScenarioCommand(const Arguments& arguments) : arguments_(arguments) {}
+
+  int run() {
+    const bool as_json = arguments_.output == "json";
+    if (auto read = read_all(); !read) return bad_input(read.error().message, as_json);
+    if (found_.empty()) {
+      return bad_input(
+          fmt::format("no scenario has a name like \"{}\"; see --only", arguments_.only), as_json);
+    }
+    int failed = 0;
+    json::array results;
+    for (const Found& found : found_) {
+      sim::EmbeddedBackend backend(found.configuration);
+      const auto outcome = sim::run_scenario(found.scenario, backend);
+      if (!outcome) ++failed;
+      json::object result{
+          {"name", found.scenario.name}, {"file", found.file}, {"passed", outcome.has_value()}};
+      if (!outcome) result["failure"] = outcome.error().message;
+      results.push_back(std::move(result));
+      if (as_json) continue;
+      std::cout << (outcome ? fmt::format("ok   {}\n", found.scenario.name)
+                            : fmt::format("FAIL {}: {}\n", found.scenario.name,
+                                          outcome.error().message));
+    }
+    const auto passed = static_cast<int>(found_.size()) - failed;
+    if (as_json) {
+      std::cout << json::object{{"passed", passed},
+                                {"failed", failed},
+                                {"scenarios", std::move(results)}}
+                << "\n";
+    } else {
+      std::cout << fmt::format("{} passed, {} failed\n", passed, failed);
+    }
+    return failed == 0 ? kDone : kBadInput;
+  }
+
+ private:
+  // Everything is read before anything runs: a mistake in the last file is told at once.
+  Result<void> read_all() {
+    std::string file;
+    std::set<std::string> names;
+    return read_manifests(
+        arguments_.paths, [&](const std::string& path) { file = path; },
+        [&](const Manifest& manifest) -> Result<void> {
+          if (manifest.header.kind != "Scenario") {
+            return fail(
+                fmt::format("{}: is no Scenario; name only files of scenarios", manifest.origin));
+          }
+          auto scenario = sim::read_scenario(manifest.value);
+          if (!scenario) return within(manifest.origin, scenario.error());
+          if (!names.insert(scenario->name).second) {
+            return fail(fmt::format("{}: there is another scenario of this name; give it its own",
+                                    manifest.origin));
+          }
+          if (!sim::matches_glob(arguments_.only, scenario->name)) return {};
+          if (auto included = include(file, *scenario); !included) {
+            return within(manifest.origin, included.error());
+          }
+          auto configuration = configure(*scenario);
+          if (!configuration) return within(manifest.origin, configuration.error());
+          found_.push_back({std::move(*scenario), file, std::move(*configuration)});
+          return {};
+        });
+  }
+
+  // Puts the manifests of the files it includes, named from its own folder, before its own.
+  static Result<void> include(const std::string& file, sim::Scenario& scenario) {
+    const auto folder =
+        file == "-" ? std::filesystem::path() : std::filesystem::path(file).parent_path();
+    std::vector<json::value> manifests;
+    for (const std::string& name : scenario.include) {
+      const std::string path = (folder / name).string();
+      auto text = read_file(path);
+      if (!text) return within("include", text.error());
+      auto parsed = parse_manifests(*text, path, [&](Manifest manifest) -> Result<void> {
+        manifests.push_back(std::move(manifest.value));
+        return {};
+      });
+      if (!parsed) return within("include", parsed.error());
+    }
+    scenario.given.insert(scenario.given.begin(), std::make_move_iterator(manifests.begin()),
+                          std::make_move_iterator(manifests.end()));
+    return {};
+  }
+
+  // That of the command for all scenarios, or their own instead; gates of a scenario come last.
+  Result<core::Configuration> configure(const sim::Scenario& scenario) {
+    std::string text = scenario.configuration;
+    std::string name = "config";
+    if (text.empty() && !arguments_.configuration.empty()) {
+      name = arguments_.configuration;
+      ASSIGN_OR_RETURN(text, read_file(name));
+    }
+    core::Configuration configuration;
+    if (!text.empty()) {
+      ASSIGN_OR_RETURN(core::ConfigurationFile file, core::parse_configuration(text, name));
+      configuration = std::move(file.configuration);
+      warn(file.warnings);
+    }
+    for (const std::string& gates : {arguments_.feature_gates, scenario.feature_gates}) {
+      ASSIGN_OR_RETURN(const auto warnings, core::apply_feature_gates(gates, configuration));
+      warn(warnings);
+    }
+    return configuration;
+  }
+
+  // Each is said once, however many scenarios it concerns.
+  void warn(const std::vector<std::string>& warnings) {
+    for (const std::string& warning : warnings) {
+      if (warned_.insert(warning).second) std::cerr << "phalanx: warning: " << warning << "\n";
+    }
+  }
+
+  const Arguments& arguments_;
+  std::vector<Found> found_;
+  std::set<std::string> warned_;
+};
+
+}  // namespace
+
+void add_scenario_command(CLI::App& app, Run& run) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "scenario", "Run given/when/then files in virtual time on an embedded cluster");
+  command
+      ->add_option("FILE", arguments->paths,
+                   "Files or folders with scenarios, YAML or JSON; - is standard input")
+      ->required();
+  command->add_option("--only", arguments->only,
+                      "Run only scenarios whose name is like this (*, ?)");
+  command->add_option("--config", arguments->configuration,
+                      "Configuration for scenarios that have none of their own");
+  command->add_option("--feature-gates", arguments->feature_gates,
+                      "Feature gates for all scenarios: A=true,B=false");
+  command->add_option("--backend", arguments->backend, "The cluster to run on")
+      ->check(CLI::IsMember({"embedded"}))
+      ->capture_default_str();
+  command->add_option("-o,--output", arguments->output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->callback(
+      [arguments, &run] { run = [arguments] { return ScenarioCommand(*arguments).run(); }; });
+}
+
+}  // namespace phalanx::cli

@@ -1,0 +1,140 @@
+// phalanx simulate -f FILE...: what would happen to these Jobs on this cluster, hour by hour.
+//
+// Virtual time, as fast as it goes, or --speed times the real one. See docs/reference/simulate.md.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "base/file.h"
+#include "cli/command.h"
+#include "cli/simulate_report.h"
+#include "cli/simulate_run.h"
+#include "sim/state_folder.h"
+
+namespace phalanx::cli {
+namespace {
+
+using WallClock = std::chrono::steady_clock;
+
+struct Arguments {
+  RunArguments run;
+  std::string until;
+  double speed = 0;
+  std::string output = "text";
+  std::string journal;
+  std::string save;
+  size_t max_lines = 200;
+};
+
+// Waits before each step until its time has come, if the run has a speed, and shows how far the run
+// is, if somebody is there to see it.
+class Pace {
+ public:
+  Pace(Time start, double speed)
+      : start_(start), speed_(speed), shows_(::isatty(STDERR_FILENO) == 1) {}
+
+  void before_step(Time next) {
+    if (speed_ > 0) {
+      const std::chrono::duration<double, std::milli> due(
+          static_cast<double>((next - start_).count()) / speed_);
+      std::this_thread::sleep_until(begun_ + std::chrono::duration_cast<WallClock::duration>(due));
+    }
+    const WallClock::time_point now = WallClock::now();
+    if (!shows_ || now - shown_ < std::chrono::seconds(1)) return;
+    shown_ = now;
+    std::cerr << fmt::format("\rphalanx: {} of cluster time", short_duration(next - start_))
+              << std::flush;
+    dirty_ = true;
+  }
+
+  void clear() const {
+    if (dirty_) std::cerr << "\r\x1b[K";
+  }
+
+ private:
+  Time start_;
+  double speed_;
+  bool shows_;
+  bool dirty_ = false;
+  WallClock::time_point begun_ = WallClock::now();
+  WallClock::time_point shown_ = begun_;
+};
+
+Result<void> write_results(SimulationRun& run, const Arguments& arguments) {
+  if (!arguments.journal.empty()) {
+    RETURN_IF_ERROR(write_file(arguments.journal, run.journal()));
+  }
+  if (!arguments.save.empty()) {
+    RETURN_IF_ERROR(sim::save_state(run.cluster().server().state(), arguments.save));
+  }
+  return {};
+}
+
+int run_simulate(const Arguments& arguments) {
+  const bool as_json = arguments.output == "json";
+  RunPlan plan;
+  if (!arguments.until.empty()) {
+    const auto until = parse_duration(arguments.until);
+    if (!until) return bad_input("--until: " + until.error().message, as_json);
+    if (*until > kLongestRun) return bad_input("--until: at most 720h (30 days)", as_json);
+    plan.until = *until;
+  }
+  auto run = SimulationRun::prepare(arguments.run);
+  if (!run) return bad_input(run.error().message, as_json);
+  Pace pace((*run)->start(), arguments.speed);
+  plan.before_step = [&](Time next) { pace.before_step(next); };
+  const auto ran = (*run)->run(plan);
+  pace.clear();
+  if (!ran && !ran.error().internal) return bad_input(ran.error().message, as_json);
+  if (!ran) {
+    (void)bad_input("internal fault: " + ran.error().message, as_json);
+    return kInternalFault;
+  }
+  if (const auto written = write_results(**run, arguments); !written) {
+    return bad_input(written.error().message, as_json);
+  }
+  if (as_json) {
+    std::cout << pretty_json(simulation_json(**run)) << "\n";
+  } else {
+    std::cout << simulation_text(**run, arguments.max_lines);
+  }
+  return (*run)->faults().empty() ? kDone : kInternalFault;
+}
+
+}  // namespace
+
+void add_simulate_command(CLI::App& app, Run& run) {
+  auto arguments = std::make_shared<Arguments>();
+  CLI::App* command = app.add_subcommand(
+      "simulate", "Run Jobs on an embedded cluster in virtual time, and say what happened");
+  command
+      ->add_option("-f,--filename", arguments->run.files,
+                   "Manifests and Timelines: files, folders, - for stdin; without it, a sample")
+      ->type_name("FILE");
+  add_run_options(*command, arguments->run);
+  command
+      ->add_option("--until", arguments->until,
+                   "Cluster time to run for; without it, until nothing moves any more")
+      ->type_name("DURATION");
+  command
+      ->add_option("--speed", arguments->speed,
+                   "Times as fast as real time; without it, as fast as it goes")
+      ->check(CLI::Range(0.001, 1e9));
+  command->add_option("-o,--output", arguments->output, "How to answer")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->add_option("--journal", arguments->journal, "Write the decision journal here")
+      ->type_name("FILE");
+  command->add_option("--save", arguments->save, "Save the cluster, as it is at the end")
+      ->type_name("FOLDER");
+  command->add_option("--max-lines", arguments->max_lines, "Events and workloads shown, at most")
+      ->check(CLI::Range(2, 1'000'000))
+      ->capture_default_str();
+  command->callback([arguments, &run] { run = [arguments] { return run_simulate(*arguments); }; });
+}
+
+}  // namespace phalanx::cli

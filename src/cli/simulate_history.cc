@@ -1,0 +1,355 @@
+#include "cli/simulate_history.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "api/workload.h"
+#include "cli/simulate_placement.h"
+#include "core/names.h"
+#include "sim/document.h"
+#include "sim/object_fields.h"
+
+namespace phalanx::cli {
+namespace {
+
+using sim::find_condition;
+using sim::string_at;
+using sim::string_field;
+
+std::string full_name(const api::ObjectKey& key) {
+  return key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
+}
+
+bool true_condition(const json::object* condition) {
+  return condition != nullptr && string_field(*condition, "status") == "True";
+}
+
+std::string counted(int64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+bool counts(const json::value& node) {
+  return sim::condition_is_true(node, "Ready") && !sim::is_deleted(node);
+}
+
+api::ResourceAmounts allocatable_of(const json::value& node) {
+  DecodeStatus status;
+  return api::read_resources(JsonReader(&node, "", status).object("status"), "allocatable");
+}
+
+bool takes_room(const json::value& pod) {
+  return !string_at(pod, {"spec", "nodeName"}).empty() && !sim::is_terminal(pod);
+}
+
+bool is_running(const json::value& pod) {
+  return string_at(pod, {"status", "phase"}) == "Running";
+}
+
+std::string workload_of(const json::value& pod) {
+  const std::string_view name = sim::annotation_of(pod, core::names::kWorkloadAnnotation);
+  if (name.empty()) return "";
+  return fmt::format("{}/{}", string_at(pod, {"metadata", "namespace"}), name);
+}
+
+// What a node is besides Ready: the words of its events.
+std::string state_of(const json::value& node) {
+  const json::object* ready = find_condition(node, "Ready");
+  std::string text = "NotReady";
+  if (true_condition(ready)) {
+    text = "Ready";
+  } else if (ready != nullptr && string_field(*ready, "status") == "Unknown") {
+    text = "Unreachable";
+  }
+  if (sim::true_at(node, {"spec", "unschedulable"})) text += ", cordoned";
+  return text;
+}
+
+}  // namespace
+
+std::string_view phase_name(WorkloadPhase phase) {
+  switch (phase) {
+    case WorkloadPhase::kWaiting:
+      return "waits";
+    case WorkloadPhase::kAdmitted:
+      return "admitted";
+    case WorkloadPhase::kRunning:
+      return "running";
+    case WorkloadPhase::kFinished:
+      return "finished";
+    case WorkloadPhase::kFailed:
+      return "failed";
+    case WorkloadPhase::kDeleted:
+      return "deleted";
+  }
+  return "";
+}
+
+Duration WorkloadRecord::waited_until(Time now) const {
+  return phase == WorkloadPhase::kWaiting ? waited + (now - since) : waited;
+}
+
+Duration WorkloadRecord::ran_until(Time now) const {
+  return holds() ? ran + (now - since) : ran;
+}
+
+History::History(sim::EmbeddedCluster& cluster, HistoryOptions options)
+    : cluster_(cluster),
+      options_(options),
+      informer_(cluster.server(), {api::Kind::kNode, api::Kind::kPod, api::Kind::kWorkload}),
+      start_(cluster.now()),
+      last_(start_) {}
+
+std::vector<const WorkloadRecord*> History::workloads() const {
+  std::vector<const Entry*> entries;
+  for (const auto& [name, entry] : workloads_) entries.push_back(&entry);
+  std::ranges::sort(entries, {}, &Entry::number);
+  std::vector<const WorkloadRecord*> records;
+  for (const Entry* entry : entries) records.push_back(&entry->record);
+  return records;
+}
+
+const WorkloadRecord* History::find(const std::string& workload) const {
+  const auto name = present_.find(workload);
+  return name == present_.end() ? nullptr : &workloads_.at(name->second).record;
+}
+
+void History::tell(std::string_view what, const std::string& object, std::string text) {
+  ++event_count_;
+  events_.push_back({cluster_.now(), what, object, std::move(text)});
+  if (events_.size() > options_.most_events) events_.pop_front();
+}
+
+void History::close() {
+  gauges_.pass(cluster_.now() - last_);
+  last_ = cluster_.now();
+}
+
+// What is seen now holds from now on; what was seen last held until now.
+bool History::react() {
+  close();
+  const std::vector<sim::Change> changes = informer_.poll();
+  if (changes.empty()) return false;
+  for (const sim::Change& change : changes) {
+    if (change.key.kind == api::Kind::kNode) observe_node(change);
+    if (change.key.kind == api::Kind::kPod) observe_pod(change);
+    if (change.key.kind == api::Kind::kWorkload) observe_workload(change);
+  }
+  observe_usage();
+  if (first_) {
+    const auto nodes = static_cast<int64_t>(cluster_.server().list(api::Kind::kNode).items.size());
+    if (nodes > 0) tell("node", counted(nodes, "node"), nodes == 1 ? "is there" : "are there");
+  }
+  first_ = false;
+  return false;
+}
+
+void History::enter(WorkloadRecord& record, WorkloadPhase phase) {
+  const Time now = cluster_.now();
+  if (record.phase == WorkloadPhase::kWaiting) record.waited += now - record.since;
+  if (record.holds()) record.ran += now - record.since;
+  record.phase = phase;
+  record.since = now;
+}
+
+void History::enqueue(const sim::Change& change) {
+  const json::value& document = *change.after;
+  DecodeStatus status;
+  const api::Workload workload = api::read_workload(JsonReader(&document, "", status));
+  const std::string name = full_name(change.key);
+  const std::string key = name + " " + std::string(sim::uid_of(document));
+  Entry entry;
+  entry.number = ++numbers_;
+  WorkloadRecord& record = entry.record;
+  record.workload = name;
+  const auto owner = sim::controller_of(document);
+  record.name = owner ? change.key.namespace_ + "/" + owner->name : name;
+  record.queue = workload.queue_name;
+  for (const api::WorkloadPodSet& pod_set : workload.pod_sets) record.pods += pod_set.count;
+  record.priority = workload.priority;
+  record.submitted = cluster_.now();
+  record.since = cluster_.now();
+  ++totals_.submitted;
+  std::string text = record.queue.empty() ? "in no queue: " : fmt::format("in {}: ", record.queue);
+  text += counted(record.pods, "pod");
+  if (record.priority != 0) text += fmt::format(", priority {}", record.priority);
+  tell("queued", record.name, std::move(text));
+  workloads_[key] = std::move(entry);
+  present_[name] = key;
+}
+
+void History::observe_workload(const sim::Change& change) {
+  const bool gone = change.after == nullptr;
+  const bool renewed = !gone && change.before != nullptr &&
+                       sim::uid_of(*change.before) != sim::uid_of(*change.after);
+  const std::string name = full_name(change.key);
+  if (gone || renewed) {
+    const auto found = present_.find(name);
+    if (found == present_.end()) return;
+    WorkloadRecord& record = workloads_.at(found->second).record;
+    const bool was_over = record.over();
+    if (!was_over) {
+      enter(record, WorkloadPhase::kDeleted);
+      tell("deleted", record.name, "");
+    }
+    if (!options_.keep_all_workloads) workloads_.erase(found->second);
+    present_.erase(found);
+  }
+  if (gone) return;
+  if (!present_.contains(name)) enqueue(change);
+  observe_phase(workloads_.at(present_.at(name)), *change.after);
+}
+
+void History::observe_phase(Entry& entry, const json::value& workload) {
+  WorkloadRecord& record = entry.record;
+  if (record.over()) return;
+  record.queue = string_at(workload, {"spec", "queueName"});
+  record.priority =
+      static_cast<int32_t>(sim::integer_at(workload, {"spec", "priority"}).value_or(0));
+  const bool admitted = true_condition(find_condition(workload, core::names::kAdmitted));
+  const json::object* evicted = find_condition(workload, core::names::kEvicted);
+  if (record.holds() && (!admitted || true_condition(evicted))) {
+    evict(entry, true_condition(evicted) ? std::string(string_field(*evicted, "message")) : "");
+  }
+  if (record.phase == WorkloadPhase::kWaiting && admitted && !true_condition(evicted)) {
+    admit(entry, workload);
+  }
+  const json::object* finished = find_condition(workload, core::names::kFinished);
+  if (true_condition(finished)) return finish(entry, workload);
+  const json::object* reserved = find_condition(workload, core::names::kQuotaReserved);
+  if (record.phase != WorkloadPhase::kWaiting || reserved == nullptr || true_condition(reserved)) {
+    return;
+  }
+  const std::string_view reason = string_field(*reserved, "reason");
+  const std::string_view message = string_field(*reserved, "message");
+  if (message.empty()) return;
+  const bool is_news = record.reason != reason;
+  record.reason = reason;
+  record.message = message;
+  if (is_news) tell("waits", record.name, record.message);
+}
+
+void History::admit(Entry& entry, const json::value& workload) {
+  WorkloadRecord& record = entry.record;
+  enter(record, WorkloadPhase::kAdmitted);
+  record.cluster_queue = string_at(workload, {"status", "admission", "clusterQueue"});
+  record.reason.clear();
+  record.message.clear();
+  DecodeStatus status;
+  record.placement = placement_summary(cluster_.core().state(),
+                                       api::read_workload(JsonReader(&workload, "", status)));
+  ++totals_.admitted;
+  totals_.waited += cluster_.now() - record.submitted;
+  tell("admitted", record.name, record.placement);
+  check_quota(record);
+}
+
+// Nobody may be admitted into a queue that is over its quota afterwards. A quota that is lowered
+// later is another matter.
+void History::check_quota(const WorkloadRecord& record) {
+  const core::State& state = cluster_.core().state();
+  const auto queue = state.cluster_queues.find(record.cluster_queue);
+  if (queue == state.cluster_queues.end()) return;
+  const quota::Usage& reserved = state.ledger.of_cluster_queue(record.cluster_queue).reserved;
+  for (const api::ResourceGroup& group : queue->second.groups) {
+    for (const api::FlavorQuotas& flavor : group.flavors) {
+      for (const api::ResourceQuota& resource : flavor.resources) {
+        const auto held = reserved.find({flavor.flavor, resource.resource});
+        if (held == reserved.end() || held->second <= resource.nominal) continue;
+        faults_.push_back(fmt::format(
+            "{}: {} was admitted, and ClusterQueue {} now holds {} of {} in flavor {}, of which it "
+            "has {}",
+            format_time(cluster_.now()), record.name, record.cluster_queue, held->second,
+            resource.resource, flavor.flavor, resource.nominal));
+      }
+    }
+  }
+}
+
+void History::finish(Entry& entry, const json::value& workload) {
+  WorkloadRecord& record = entry.record;
+  const json::object* finished = find_condition(workload, core::names::kFinished);
+  const bool failed = string_field(*finished, "reason") == core::names::kFailed;
+  enter(record, failed ? WorkloadPhase::kFailed : WorkloadPhase::kFinished);
+  ++(failed ? totals_.failed : totals_.finished);
+  record.message = string_field(*finished, "message");
+  tell(failed ? "failed" : "finished", record.name,
+       fmt::format("after {}{}{}", format_duration(record.ran),
+                   failed && !record.message.empty() ? ": " : "", failed ? record.message : ""));
+}
+
+void History::evict(Entry& entry, const std::string& message) {
+  enter(entry.record, WorkloadPhase::kWaiting);
+  ++entry.record.evictions;
+  ++totals_.evicted;
+  entry.record.reason = "Evicted";
+  entry.record.message = message;
+  tell("evicted", entry.record.name, message);
+}
+
+void History::observe_pod(const sim::Change& change) {
+  if (change.before != nullptr) {
+    if (takes_room(*change.before)) api::add_to(used_, sim::pod_demand(*change.before), -1);
+    if (is_running(*change.before)) count_running(*change.before, -1);
+  }
+  if (change.after == nullptr) return;
+  if (takes_room(*change.after)) api::add_to(used_, sim::pod_demand(*change.after), 1);
+  if (is_running(*change.after)) count_running(*change.after, 1);
+  const std::string_view reason = string_at(*change.after, {"status", "reason"});
+  const bool was_known =
+      change.before != nullptr && string_at(*change.before, {"status", "reason"}) == reason;
+  if (reason.starts_with("OutOf") && !was_known && !workload_of(*change.after).empty()) {
+    faults_.push_back(
+        fmt::format("{}: node {} is too full for pod {}: {}", format_time(cluster_.now()),
+                    string_at(*change.after, {"spec", "nodeName"}), full_name(change.key), reason));
+  }
+}
+
+void History::count_running(const json::value& pod, int sign) {
+  const auto found = present_.find(workload_of(pod));
+  if (found == present_.end()) return;
+  Entry& entry = workloads_.at(found->second);
+  entry.running += sign;
+  if (entry.record.phase != WorkloadPhase::kAdmitted || entry.running < entry.record.pods) return;
+  entry.record.phase = WorkloadPhase::kRunning;
+  tell("started", entry.record.name, fmt::format("{} run", counted(entry.record.pods, "pod")));
+}
+
+void History::observe_node(const sim::Change& change) {
+  if (change.before != nullptr && counts(*change.before)) {
+    api::add_to(allocatable_, allocatable_of(*change.before), -1);
+  }
+  if (change.after != nullptr && counts(*change.after)) {
+    api::add_to(allocatable_, allocatable_of(*change.after), 1);
+  }
+  if (first_) return;
+  if (change.after == nullptr) return tell("node", change.key.name, "is gone");
+  const std::string state = state_of(*change.after);
+  if (change.before == nullptr) return tell("node", change.key.name, "joins");
+  // A node that just came has no state yet.
+  if (find_condition(*change.before, "Ready") == nullptr && state == "Ready") return;
+  if (state_of(*change.before) != state) tell("node", change.key.name, "is " + state);
+}
+
+void History::observe_usage() {
+  const core::State& state = cluster_.core().state();
+  for (auto& [key, gauge] : gauges_.quotas) gauge.set(0, 0);
+  for (const auto& [name, queue] : state.cluster_queues) {
+    const quota::Usage& reserved = state.ledger.of_cluster_queue(name).reserved;
+    for (const api::ResourceGroup& group : queue.groups) {
+      for (const api::FlavorQuotas& flavor : group.flavors) {
+        for (const api::ResourceQuota& resource : flavor.resources) {
+          const auto held = reserved.find({flavor.flavor, resource.resource});
+          gauges_.quotas[{name, flavor.flavor, resource.resource}].set(
+              held == reserved.end() ? 0 : held->second, resource.nominal);
+        }
+      }
+    }
+  }
+  for (auto& [resource, gauge] : gauges_.nodes) gauge.set(0, 0);
+  for (const auto& [resource, total] : allocatable_) {
+    gauges_.nodes[resource].set(sim::amount_of(used_, resource), total);
+  }
+}
+
+}  // namespace phalanx::cli
