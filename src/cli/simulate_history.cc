@@ -128,13 +128,12 @@ void History::close() {
 // What is seen now holds from now on; what was seen last held until now.
 bool History::react() {
   close();
-  const std::vector<sim::Change> changes = informer_.poll();
-  if (changes.empty()) return false;
-  for (const sim::Change& change : changes) {
+  for (const sim::Change& change : informer_.poll()) {
     if (change.key.kind == api::Kind::kNode) observe_node(change);
     if (change.key.kind == api::Kind::kPod) observe_pod(change);
     if (change.key.kind == api::Kind::kWorkload) observe_workload(change);
   }
+  // Even if nothing changed: the core may have heard of a change later than we did.
   observe_usage();
   if (first_) {
     const auto nodes = static_cast<int64_t>(cluster_.server().list(api::Kind::kNode).items.size());
@@ -206,6 +205,10 @@ void History::observe_phase(Entry& entry, const json::value& workload) {
   record.queue = string_at(workload, {"spec", "queueName"});
   record.priority =
       static_cast<int32_t>(sim::integer_at(workload, {"spec", "priority"}).value_or(0));
+  entry.done = 0;
+  for (const json::value& pod_set : sim::list_field(workload, {"status", "reclaimablePods"})) {
+    entry.done += sim::integer_at(pod_set, {"count"}).value_or(0);
+  }
   const bool admitted = true_condition(find_condition(workload, core::names::kAdmitted));
   const json::object* evicted = find_condition(workload, core::names::kEvicted);
   if (record.holds() && (!admitted || true_condition(evicted))) {
@@ -249,13 +252,16 @@ void History::admit(Entry& entry, const json::value& workload) {
 void History::check_quota(const WorkloadRecord& record) {
   const core::State& state = cluster_.core().state();
   const auto queue = state.cluster_queues.find(record.cluster_queue);
-  if (queue == state.cluster_queues.end()) return;
+  const quota::Reservation* own = state.ledger.find(record.workload);
+  if (queue == state.cluster_queues.end() || own == nullptr) return;
   const quota::Usage& reserved = state.ledger.of_cluster_queue(record.cluster_queue).reserved;
   for (const api::ResourceGroup& group : queue->second.groups) {
     for (const api::FlavorQuotas& flavor : group.flavors) {
       for (const api::ResourceQuota& resource : flavor.resources) {
         const auto held = reserved.find({flavor.flavor, resource.resource});
         if (held == reserved.end() || held->second <= resource.nominal) continue;
+        const auto of_own = own->usage.find(held->first);
+        if (of_own == own->usage.end() || of_own->second <= 0) continue;
         faults_.push_back(fmt::format(
             "{}: {} was admitted, and ClusterQueue {} now holds {} of {} in flavor {}, of which it "
             "has {}",
@@ -310,9 +316,11 @@ void History::count_running(const json::value& pod, int sign) {
   if (found == present_.end()) return;
   Entry& entry = workloads_.at(found->second);
   entry.running += sign;
-  if (entry.record.phase != WorkloadPhase::kAdmitted || entry.running < entry.record.pods) return;
+  const int64_t needed = entry.record.pods - entry.done;
+  if (entry.record.phase != WorkloadPhase::kAdmitted || entry.running < needed) return;
   entry.record.phase = WorkloadPhase::kRunning;
-  tell("started", entry.record.name, fmt::format("{} run", counted(entry.record.pods, "pod")));
+  tell("started", entry.record.name,
+       fmt::format("{} run{}", counted(entry.running, "pod"), entry.running == 1 ? "s" : ""));
 }
 
 void History::observe_node(const sim::Change& change) {

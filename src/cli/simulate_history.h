@@ -100,6 +100,7 @@ class History : public sim::Component {
     uint64_t number = 0;
     WorkloadRecord record;
     int64_t running = 0;  // pods
+    int64_t done = 0;     // pods that have succeeded for good
   };
 
   void tell(std::string_view what, const std::string& object, std::string text);

@@ -36,9 +36,17 @@ std::unexpected<RunFailure> internal(std::string message) {
   return std::unexpected(RunFailure{true, std::move(message)});
 }
 
+// An origin ends with the object, and a refusal begins with it: it is named once.
+std::string placed(const std::string& origin, std::string_view message) {
+  const size_t colon = origin.rfind(": ");
+  const std::string object = origin.substr(colon == std::string::npos ? 0 : colon + 2) + ": ";
+  while (message.starts_with(object)) message.remove_prefix(object.size());
+  return fmt::format("{}: {}", origin, message);
+}
+
 Result<void> applied(const sim::ApiResult<sim::Stored>& stored, const std::string& origin) {
   if (stored) return {};
-  return fail(fmt::format("{}: {}", origin, stored.error().message));
+  return fail(placed(origin, stored.error().message));
 }
 
 Result<Duration> parse_moment(const json::value* value) {
@@ -276,7 +284,7 @@ std::expected<void, RunFailure> SimulationRun::run(const RunPlan& plan) {
     last = at;
     --appointments_left_;
     if (auto done = sim::perform(appointment.action, backend_); !done) {
-      return bad(fmt::format("{}: {}", appointment.origin, done.error().message));
+      return bad(placed(appointment.origin, done.error().message));
     }
   }
   if (auto advanced = advance(end, !plan.until, plan); !advanced) return advanced;

@@ -142,6 +142,29 @@ events:
   EXPECT_EQ(events_of(document, "r1-h1"), "3m node; 4m node");
 }
 
+// After a drain only the pods that are not done yet run again.
+TEST_F(SimulateTest, EvictionsAndDeletionsAreTold) {
+  const std::string timeline = R"(---
+apiVersion: phalanx.dev/v1
+kind: Timeline
+events:
+- {at: 2m, pod: ml/a-0-*, becomes: Succeeded}
+- {at: 3m, patch: ClusterQueue team, with: {spec: {stopPolicy: HoldAndDrain}}}
+- {at: 4m, patch: ClusterQueue team, with: {spec: {stopPolicy: None}}}
+- {at: 5m, restart: core}
+- {at: 6m, delete: Job ml/a}
+)";
+  const json::value document = simulate_json(timeline + manifest({"a", 2}));
+  const std::string events = events_of(document, "ml/a");
+  EXPECT_NE(events.find("3m evicted"), std::string::npos) << events;
+  EXPECT_NE(events.find("4m admitted; 4m1s started"), std::string::npos) << events;
+  EXPECT_NE(events.find("deleted"), std::string::npos) << events;
+  EXPECT_EQ(workload(document, "ml/a").at("evictions").to_number<int>(), 1);
+  EXPECT_NEAR(workload(document, "ml/a").at("waitedSeconds").to_number<double>(), 60, 1);
+  // What it held is given back.
+  EXPECT_EQ(document.at("utilisation").at("quotas").at(0).at("used").as_string(), "0");
+}
+
 TEST_F(SimulateTest, EndsWhenItIsTold) {
   const json::value document = simulate_json(manifest({"a"}), {"--until", "2m"});
   EXPECT_EQ(document.at("ranFor").as_string(), "2m");
@@ -198,7 +221,7 @@ TEST_F(SimulateTest, BadInputIsNamedWithItsPlace) {
       {manifest({.name = "a", .annotations = "phalanx.dev/submit-at: soon"}),
        {"Job ml/a: metadata.annotations[phalanx.dev/submit-at]: ", "10m"}},
       {manifest({.name = "a", .annotations = "phalanx.dev/submit-at: 9999h"}), {"30 days"}},
-      {manifest({"a", -1}), {"Job ml/a: ", "parallelism"}},
+      {manifest({"a", -1}), {"Job ml/a: spec.", "parallelism"}},
       {timeline("events: 3"), {"Timeline: events: must be a list"}},
       {timeline("events: [{node: n, becomes: Ready}]"), {"events[0]: at: is required"}},
       {timeline("events: [{at: 3, node: n, becomes: Ready}]"), {"events[0]: at: must be a text"}},
