@@ -19,7 +19,7 @@ std::string percent_of(const LiveDomain& domain) {
 
 std::string clock_text(Duration elapsed) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(elapsed).count();
-  constexpr int64_t kDay = 24 * 3600;
+  constexpr int64_t kDay = int64_t{24} * 3600;
   return fmt::format("day {} {:02}:{:02}:{:02}", seconds / kDay + 1, seconds % kDay / 3600,
                      seconds % 3600 / 60, seconds % 60);
 }

@@ -50,7 +50,7 @@ TEST(LiveViewTest, ShowsDomainsQueuesWhatWaitsAndEvents) {
         "event 39"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
-  EXPECT_EQ(text.find("\x1b"), std::string::npos);
+  EXPECT_EQ(text.find('\x1b'), std::string::npos);
 }
 
 TEST(LiveViewTest, FillsTheScreenAndNoMore) {

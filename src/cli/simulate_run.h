@@ -21,7 +21,7 @@
 #include "sim/script.h"
 #include "sim/script_backend.h"
 
-namespace CLI {
+namespace CLI {  // NOLINT(readability-identifier-naming): not ours
 class App;
 }
 

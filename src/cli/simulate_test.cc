@@ -42,12 +42,12 @@ std::string events_of(const json::value& document, std::string_view object) {
   return text;
 }
 
-const json::value& workload(const json::value& document, std::string_view name) {
+json::value workload(const json::value& document, std::string_view name) {
   for (const json::value& record : document.at("workloads").as_array()) {
     if (record.at("name").as_string() == name) return record;
   }
   ADD_FAILURE() << "no workload " << name;
-  return document;
+  return {};
 }
 
 TEST_F(SimulateTest, TellsTheStoryOfEveryJob) {
@@ -64,7 +64,7 @@ TEST_F(SimulateTest, JsonHasTimesAndNumbers) {
   const json::value document =
       simulate_json(manifest({"a", 2}) + manifest({"b", 2}) + manifest({"c", 2}));
   EXPECT_EQ(events_of(document, "ml/a"), "0s queued; 0s admitted; 1s started; 10m1s finished");
-  const json::value& waited = workload(document, "ml/c");
+  const json::value waited = workload(document, "ml/c");
   EXPECT_EQ(waited.at("state").as_string(), "finished");
   EXPECT_EQ(waited.at("waitedSeconds").to_number<double>(), 601);
   EXPECT_EQ(waited.at("ranSeconds").to_number<double>(), 601);
@@ -98,7 +98,7 @@ TEST_F(SimulateTest, TheSameRunTwiceIsTheSame) {
 
 TEST_F(SimulateTest, WhatWaitsForEverIsShownWithItsReason) {
   const json::value document = simulate_json(manifest({"large", 3}));
-  const json::value& record = workload(document, "ml/large");
+  const json::value record = workload(document, "ml/large");
   EXPECT_EQ(record.at("state").as_string(), "waits");
   EXPECT_EQ(record.at("reason").as_string(), "TopologyPlacementFailed");
   EXPECT_NE(record.at("message").as_string().find("2 out of 3"), json::string::npos);

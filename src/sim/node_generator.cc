@@ -51,12 +51,13 @@ Result<Level> parse_level(std::span<const std::string_view> words) {
   const std::string text = fmt::format("{}", fmt::join(words, " "));
   if (words.size() != 2) return wrong(fmt::format("\"{}\" is no number and level", text));
   Level level;
-  const char* end = words[0].data() + words[0].size();
-  const auto [stop, code] = std::from_chars(words[0].data(), end, level.count);
+  const std::string number(words[0]);
+  const char* end = number.data() + number.size();
+  const auto [stop, code] = std::from_chars(number.data(), end, level.count);
   if (code == std::errc::result_out_of_range) level.count = kMostNodes + 1;
   const bool is_number = stop == end && (code == std::errc() || level.count > kMostNodes);
   if (!is_number || level.count == 0) {
-    return wrong(fmt::format("\"{}\" is no whole number above 0", words[0]));
+    return wrong(fmt::format("\"{}\" is no whole number above 0", number));
   }
   std::string_view name = words[1];
   if (name.ends_with('s')) name.remove_suffix(1);

@@ -35,9 +35,9 @@ constexpr int64_t kLoadPercent = 115;
 constexpr int64_t kFirstPercent = 95;
 
 json::object object(std::string_view api_version, std::string_view kind, std::string_view name,
-                    std::string_view namespace_ = "") {
+                    std::string_view namespace_name = "") {
   json::object metadata{{"name", name}};
-  if (!namespace_.empty()) metadata["namespace"] = namespace_;
+  if (!namespace_name.empty()) metadata["namespace"] = namespace_name;
   return {{"apiVersion", api_version}, {"kind", kind}, {"metadata", std::move(metadata)}};
 }
 
