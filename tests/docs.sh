@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # What the documents show is what the program prints: docs.sh BUILD
 #
-# Runs the first command of every ```console block that places the examples, and compares its standard
+# Runs the first command of every ```console block that works on the examples, and compares its standard
 # output with the lines below it. A line "..." stands for any lines.
 set -euo pipefail
+shopt -s extglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=$(cd "$1" && pwd)
 export PATH=$build:$PATH LC_ALL=C.UTF-8 NO_COLOR=1
@@ -22,7 +23,7 @@ for block in "$blocks"/*; do
   place=$(sed -n 1p "$block")
   command=$(sed -n '2s/^\$ //p' "$block")
   case $command in
-    "phalanx place -f examples/"* | "build/phalanx place -f examples/"*) ;;
+    ?(build/)phalanx\ @(place|simulate|explain)\ -f\ examples/*) ;;
     *) continue ;;
   esac
   if [[ $command == *'|'* || $command == *broken* ]]; then continue; fi

@@ -113,10 +113,10 @@ TEST_F(ScenarioCommandTest, TakesConfigurationFromTheScenarioOrTheCommand) {
       "manageJobsWithoutQueueName: true}\n",
       "include/config.yaml");
   EXPECT_EQ(run_phalanx({"scenario", without, "--config", configuration}).code, kDone);
+  const Ran gates = run_phalanx({"scenario", without, "--feature-gates", "ReclaimablePod=true"});
+  EXPECT_NE(gates.err.find("did you mean `ReclaimablePods`"), std::string::npos);
   const std::string wrong = file(scenario("a", "config: {mangeJobs: 1}\nsteps: [{run: 1s}]"));
   EXPECT_NE(run_phalanx({"scenario", wrong}).err.find("mangeJobs"), std::string::npos);
-  const Ran gates = run_phalanx({"scenario", without, "--feature-gates", "ReclaimablePod=true"});
-  EXPECT_NE(gates.err.find("did you mean ReclaimablePods"), std::string::npos);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/spelling.h"
 #include "base/yaml.h"
 
 namespace phalanx::core {
@@ -69,28 +70,13 @@ constexpr std::array<std::string_view, 5> kKnownFields{
     "apiVersion", "kind", "manageJobsWithoutQueueName", "managedJobsNamespaceSelector",
     "featureGates"};
 
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0]++;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row[b.size()];
-}
-
 // Sets one gate; a text that is not empty is a warning.
 Result<std::string> set_gate(std::string_view name, bool on, Configuration& configuration) {
   const auto found = std::ranges::find(kGates, name, &Gate::name);
   if (found == kGates.end()) {
-    const auto nearest = std::ranges::min_element(
-        kGates, {}, [&](const Gate& gate) { return edit_distance(gate.name, name); });
-    return fail(
-        fmt::format("there is no feature gate \"{}\"; did you mean {}?", name, nearest->name));
+    std::vector<std::string_view> names;
+    for (const Gate& gate : kGates) names.push_back(gate.name);
+    return fail(fmt::format("there is no feature gate \"{}\"{}", name, suggestion(name, names)));
   }
   if (found->apply != nullptr) {
     found->apply(configuration, on);

@@ -49,7 +49,7 @@ TEST(ConfigurationTest, RefusesWhatItDoesNotKnow) {
             std::string::npos);
   EXPECT_NE(message("{apiVersion: config.phalanx.dev/v1, kind: Configuration, "
                     "featureGates: {TASProfileMixd: true}}")
-                .find("did you mean TASProfileMixed?"),
+                .find("did you mean `TASProfileMixed`?"),
             std::string::npos);
 }
 
