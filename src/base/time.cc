@@ -4,7 +4,9 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -25,8 +27,9 @@ class Scanner {
   std::optional<int> number(size_t digits) {
     if (rest_.size() < digits) return std::nullopt;
     int value = 0;
-    const char* end = rest_.data() + digits;
-    const auto [stop, code] = std::from_chars(rest_.data(), end, value);
+    const char* begin = std::to_address(rest_.begin());
+    const char* end = begin + digits;
+    const auto [stop, code] = std::from_chars(begin, end, value);
     if (code != std::errc() || stop != end || rest_.front() == '-') return std::nullopt;
     rest_.remove_prefix(digits);
     return value;
@@ -115,16 +118,17 @@ constexpr std::array kUnits{Unit{"ms", 1}, Unit{"h", 3'600'000}, Unit{"m", 60'00
 // "1.5s" from the left; the amount in milliseconds.
 std::optional<int64_t> scan_part(std::string_view& rest) {
   double number = 0;
-  const char* end = rest.data() + rest.size();
-  const auto [stop, code] = std::from_chars(rest.data(), end, number, std::chars_format::fixed);
+  const char* begin = std::to_address(rest.begin());
+  const char* end = std::to_address(rest.end());
+  const auto [stop, code] = std::from_chars(begin, end, number, std::chars_format::fixed);
   if (code != std::errc() || number < 0 || rest.front() == '-') return std::nullopt;
-  rest.remove_prefix(static_cast<size_t>(stop - rest.data()));
+  rest.remove_prefix(static_cast<size_t>(stop - begin));
   for (const Unit& unit : kUnits) {
     if (!rest.starts_with(unit.name)) continue;
     rest.remove_prefix(unit.name.size());
     const double amount = number * static_cast<double>(unit.ms);
     if (amount > static_cast<double>(kMaxDurationMs)) return std::nullopt;
-    return static_cast<int64_t>(amount + 0.5);
+    return std::llround(amount);
   }
   return std::nullopt;
 }
