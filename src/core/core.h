@@ -52,7 +52,7 @@ class Core {
   void object_deleted(const api::ObjectKey& key);
 
   // One for each kind: puts the object into the state and marks what it concerns.
-  void put(const api::ObjectKey& key, Unreadable body);
+  void put(const api::ObjectKey& key, const Unreadable& body);
   void put(const api::ObjectKey& key, api::Namespace body);
   void put(const api::ObjectKey& key, Node body);
   void put(const api::ObjectKey& key, Pod body);

@@ -28,7 +28,7 @@ std::string full_name(const api::ObjectKey& key) {
 
 }  // namespace
 
-void Core::put(const api::ObjectKey& key, Unreadable body) {
+void Core::put(const api::ObjectKey& key, const Unreadable& body) {
   const Known known = state_.known.at(key);
   object_deleted(key);
   state_.known[key] = known;
