@@ -106,7 +106,7 @@ TEST_F(ScenarioCommandTest, TakesConfigurationFromTheScenarioOrTheCommand) {
   const std::string with = file(scenario(
       "a", "config: {manageJobsWithoutQueueName: true}\n" + std::string(kJobWithoutQueue)));
   EXPECT_EQ(run_phalanx({"scenario", with}).code, kDone);
-  const std::string without = file(scenario("a", kJobWithoutQueue));
+  const std::string without = file(scenario("a", kJobWithoutQueue), "without.yaml");
   EXPECT_EQ(run_phalanx({"scenario", without}).code, kBadInput);
   const std::string configuration = file(
       "{apiVersion: config.phalanx.dev/v1, kind: Configuration, "

@@ -256,11 +256,10 @@ Result<Expectation> read_event(const json::object& document) {
     int64_t found = 0;
     for (const Stored& object : backend.list(api::Kind::kEvent)) {
       const std::string_view name = string_at(*object, {"involvedObject", "name"});
-      const std::string_view namespace_ = string_at(*object, {"involvedObject", "namespace"});
+      const std::string_view space = string_at(*object, {"involvedObject", "namespace"});
       const bool same_kind =
           string_at(*object, {"involvedObject", "kind"}) == api::info(about.kind).name;
-      if (same_kind && matches_glob(about.name, name) &&
-          matches_glob(about.namespace_, namespace_) &&
+      if (same_kind && matches_glob(about.name, name) && matches_glob(about.namespace_, space) &&
           (reason.empty() || string_at(*object, {"reason"}) == reason) &&
           (type.empty() || string_at(*object, {"type"}) == type) &&
           holds(string_at(*object, {"message"}), message)) {

@@ -35,10 +35,10 @@ Result<api::Kind> parse_kind(std::string_view text) {
 
 std::string text_of(const json::value& document) {
   const std::string_view kind = string_at(document, {"kind"});
-  const std::string_view namespace_ = string_at(document, {"metadata", "namespace"});
+  const std::string_view space = string_at(document, {"metadata", "namespace"});
   std::string_view name = string_at(document, {"metadata", "name"});
   if (name.empty()) name = string_at(document, {"metadata", "generateName"});
-  return fmt::format("{} {}{}{}", kind, namespace_, namespace_.empty() ? "" : "/", name);
+  return fmt::format("{} {}{}{}", kind, space, space.empty() ? "" : "/", name);
 }
 
 // A write that happened as it should: done, or refused in the words that were expected.

@@ -97,8 +97,8 @@ class ActionReader {
     return parsed;
   }
 
-  template <typename Value, size_t kCount>
-  Result<Value> choice(std::string_view field, const std::array<Choice<Value>, kCount>& choices) {
+  template <typename Value, size_t Count>
+  Result<Value> choice(std::string_view field, const std::array<Choice<Value>, Count>& choices) {
     ASSIGN_OR_RETURN(const std::string written, text(field));
     std::vector<std::string_view> names;
     for (const Choice<Value>& each : choices) {
