@@ -153,7 +153,7 @@ void CoreHost::record(const core::Notice& notice) {
       {"count", 1}};
   // An Event is for people; nothing depends on it, so a refusal (a namespace that goes) is all
   // right.
-  (void)server_.create(std::move(event));
+  [[maybe_unused]] const auto created = server_.create(std::move(event));
 }
 
 }  // namespace phalanx::sim
