@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <optional>
 #include <set>
@@ -293,16 +295,23 @@ Result<void> save_state(const ClusterState& state, const std::string& folder) {
   fs::path target(folder);
   if (!target.has_filename()) target = target.parent_path();  // "folder/"
   RETURN_IF_ERROR(check_replaceable(target));
-  fs::path fresh = target;
-  fresh += ".new";
   std::error_code code;
-  fs::remove_all(fresh, code);  // of a save that was interrupted
-  fs::create_directories(fresh, code);
-  if (code) {
-    return fail(fmt::format("{}: cannot be created: {}", fresh.string(), code.message()));
+  if (target.has_parent_path()) fs::create_directories(target.parent_path(), code);
+  // A name of its own: whatever else stands beside the folder is not ours to remove.
+  std::string fresh = target.string() + ".new-XXXXXX";
+  if (code || ::mkdtemp(fresh.data()) == nullptr) {
+    if (!code) code.assign(errno, std::generic_category());
+    return fail(fmt::format("{}: cannot be created: {}", target.string(), code.message()));
   }
-  RETURN_IF_ERROR(write_all(state, fresh));
-  return exchange(fresh, target);
+  constexpr fs::perms kUsual = fs::perms::owner_all | fs::perms::group_read |
+                               fs::perms::group_exec | fs::perms::others_read |
+                               fs::perms::others_exec;
+  fs::permissions(fresh, kUsual, code);
+  if (auto written = write_all(state, fresh); !written) {
+    fs::remove_all(fresh, code);
+    return written;
+  }
+  return exchange(fs::path(fresh), target);
 }
 
 Result<ClusterState> load_state(const std::string& folder) {

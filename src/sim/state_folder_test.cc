@@ -119,7 +119,21 @@ TEST_F(StateFolderTest, SavingAgainReplacesTheWhole) {
   save();
   EXPECT_FALSE(fs::exists(folder_ / "nodes.yaml"));
   EXPECT_EQ(load_failure(), "");
-  EXPECT_FALSE(fs::exists(folder_.string() + ".new"));
+  // Nothing is left beside it, and nothing that was there is gone.
+  size_t beside = 0;
+  for (const auto& entry : fs::directory_iterator(folder_.parent_path())) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(folder_.filename().string() + ".new-")) ++beside;
+  }
+  EXPECT_EQ(beside, 0U);
+}
+
+TEST_F(StateFolderTest, WhatStandsBesideTheFolderStays) {
+  const fs::path neighbour = folder_.string() + ".new";
+  fs::create_directories(neighbour / "mine");
+  save();
+  EXPECT_TRUE(fs::exists(neighbour / "mine"));
+  fs::remove_all(neighbour);
 }
 
 TEST_F(StateFolderTest, OtherFoldersAreNotReplaced) {
