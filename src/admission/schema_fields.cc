@@ -2,52 +2,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <vector>
 
 #include "admission/schema.h"
 #include "admission/schema_node.h"
+#include "base/spelling.h"
 
 namespace phalanx::admission {
 namespace {
 
-char lower(char letter) {
-  return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-}
-
-// How many letters have to be added, removed or replaced to get from one to the other, regardless
-// of their case (Levenshtein).
-size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 0; i < from.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (size_t j = 0; j < to.size(); ++j) {
-      const size_t replaced = diagonal + (lower(from[i]) == lower(to[j]) ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({row[j] + 1, row[j + 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
-
 // The property that a mistyped name was most likely meant to be, or "".
 std::string_view closest_property(const SchemaNode& schema, std::string_view name) {
-  constexpr size_t kLongestName = 100;
-  if (name.size() > kLongestName) return "";
-  std::string_view closest;
-  size_t least = std::min<size_t>(name.size() / 3 + 1, 4);
-  for (const auto& [candidate, unused] : schema.properties) {
-    // cohort was meant to be cohortName: one is the beginning of the other.
-    const bool begins = std::min(name.size(), candidate.size()) >= 4 &&
-                        (candidate.starts_with(name) || name.starts_with(candidate));
-    const size_t distance = begins ? 1 : edit_distance(name, candidate);
-    if (distance < least) {
-      least = distance;
-      closest = candidate;
-    }
-  }
-  return closest;
+  std::vector<std::string_view> candidates;
+  for (const auto& [candidate, unused] : schema.properties) candidates.push_back(candidate);
+  return closest(name, candidates);
 }
 
 // Calls visit(schema, child value, child path) for everything inside `value` that the schema
