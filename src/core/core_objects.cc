@@ -162,6 +162,11 @@ void Core::put(const api::ObjectKey& key, api::Workload body) {
   if (const WorkloadState* old = state_.workload(name)) {
     mark_queues_of(name);
     erase_from(state_.workloads_of_local_queue, old->local_queue(), name);
+    if (const api::OwnerReference* owner = old->object.meta.controller()) {
+      erase_from(state_.workloads_of_owner, owner->uid, name);
+      const auto job = state_.job_of_uid.find(owner->uid);
+      if (job != state_.job_of_uid.end()) dirty_.insert(job->second);
+    }
   }
   WorkloadState workload = derive_workload(state_, std::move(body));
   if (const api::OwnerReference* owner = workload.object.meta.controller()) {

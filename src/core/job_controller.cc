@@ -92,6 +92,18 @@ bool in_step(const Job& job, const api::Workload& workload) {
   return true;
 }
 
+// Whether the job asks to be managed, whatever it belongs to.
+bool wants_management(const State& state, const api::ObjectKey& key, const Job& job) {
+  if (!job.managed_by.empty()) return false;
+  if (!queue_name(job).empty()) return true;
+  if (!state.configuration.manage_jobs_without_queue_name) return false;
+  if (is_system_namespace(key.namespace_) || belongs_to_framework(job.meta)) return false;
+  const auto& selector = state.configuration.managed_jobs_namespace_selector;
+  if (!selector) return true;
+  const auto own = state.namespaces.find(key.namespace_);
+  return own != state.namespaces.end() && selector->matches(own->second.meta.labels);
+}
+
 // One job and its Workload, looked at together.
 class Pair {
  public:
@@ -323,21 +335,19 @@ class Pair {
 }  // namespace
 
 bool is_managed(const State& state, const api::ObjectKey& key, const Job& job) {
-  if (!job.managed_by.empty()) return false;
-  if (const api::OwnerReference* owner = job.meta.controller()) {
+  if (!wants_management(state, key, job)) return false;
+  // Owners may form a ring, by mistake or on purpose; nobody has this many ancestors.
+  constexpr int kMostAncestors = 10;
+  const api::OwnerReference* owner = job.meta.controller();
+  for (int i = 0; owner != nullptr && i < kMostAncestors; ++i) {
     const auto parent = state.job_of_uid.find(owner->uid);
-    if (parent != state.job_of_uid.end() &&
-        is_managed(state, parent->second, state.jobs.at(parent->second))) {
-      return false;
-    }
+    if (parent == state.job_of_uid.end()) return true;
+    const Job& ancestor = state.jobs.at(parent->second);
+    const bool itself = ancestor.meta.uid == job.meta.uid;
+    if (!itself && wants_management(state, parent->second, ancestor)) return false;
+    owner = ancestor.meta.controller();
   }
-  if (!queue_name(job).empty()) return true;
-  if (!state.configuration.manage_jobs_without_queue_name) return false;
-  if (is_system_namespace(key.namespace_) || belongs_to_framework(job.meta)) return false;
-  const auto& selector = state.configuration.managed_jobs_namespace_selector;
-  if (!selector) return true;
-  const auto own = state.namespaces.find(key.namespace_);
-  return own != state.namespaces.end() && selector->matches(own->second.meta.labels);
+  return true;
 }
 
 std::string workload_name(const api::ObjectKey& key, const Job& job) {
