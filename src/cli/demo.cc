@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <memory>
 
@@ -173,6 +174,7 @@ Result<void> play(Demo& demo, double speed, std::optional<milliseconds> lasts) {
 }
 
 int run_demo(const Arguments& arguments) {
+  if (!std::isfinite(arguments.speed)) return bad_input("--speed: must be a number, such as 60");
   std::optional<milliseconds> lasts;
   if (!arguments.lasts.empty()) {
     const auto duration = parse_duration(arguments.lasts);

@@ -40,6 +40,7 @@ TEST(DemoTest, BadOptionsAreNamed) {
   EXPECT_EQ(ran.code, kBadInput);
   expect_parts(ran.err, {"--nodes: ", "4 blocks x 8 racks x 16 hosts"});
   EXPECT_EQ(run_phalanx({"demo", "--speed", "-1"}).code, kBadInput);
+  EXPECT_EQ(run_phalanx({"demo", "--speed", "nan"}).code, kBadInput);
   EXPECT_EQ(run_phalanx({"demo", "--config", "/no/such/file"}).code, kBadInput);
 }
 

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <iostream>
 #include <memory>
 #include <thread>
@@ -76,6 +77,9 @@ Result<void> write_results(SimulationRun& run, const Arguments& arguments) {
 
 int run_simulate(const Arguments& arguments) {
   const bool as_json = arguments.output == "json";
+  if (!std::isfinite(arguments.speed)) {
+    return bad_input("--speed: must be a number, such as 60", as_json);
+  }
   RunPlan plan;
   if (!arguments.until.empty()) {
     const auto until = parse_duration(arguments.until);

@@ -246,6 +246,7 @@ TEST_F(SimulateTest, BadOptionsAreNamed) {
       {{"--until", "later"}, "--until: "},
       {{"--until", "1000h"}, "--until: at most 720h"},
       {{"--speed", "0"}, "--speed"},
+      {{"--speed", "nan"}, "--speed"},
       {{"--feature-gates", "NoSuchGate=true"}, "NoSuchGate"},
       {{"--config", "/no/such/file"}, "/no/such/file"},
       {{"--journal", "/no/such/folder/j"}, "/no/such/folder/j"},
