@@ -63,15 +63,22 @@ Result<LoadedCrd> load_crd(std::string_view yaml) {
   return crd;
 }
 
-KueueAdmission::KueueAdmission() {
-  for (const CrdText& text : crds()) {
-    auto crd = load_crd(text.text());
-    CHECK(crd.has_value());
-    for (auto& [version, schema] : crd->schemas) {
-      schemas_.emplace(SchemaKey{crd->kind, version}, std::move(schema));
+const KueueAdmission::Schemas& KueueAdmission::all_schemas() {
+  static const Schemas schemas = [] {
+    Schemas all;
+    for (const CrdText& text : crds()) {
+      auto crd = load_crd(text.text());
+      CHECK(crd.has_value());
+      for (auto& [version, schema] : crd->schemas) {
+        all.emplace(SchemaKey{crd->kind, version}, std::move(schema));
+      }
     }
-  }
+    return all;
+  }();
+  return schemas;
 }
+
+KueueAdmission::KueueAdmission() : schemas_(all_schemas()) {}
 
 const Schema* KueueAdmission::find_schema(std::string_view kind, std::string_view version) const {
   const auto found = schemas_.find(SchemaKey{kind, version});

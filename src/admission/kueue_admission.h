@@ -55,10 +55,13 @@ class KueueAdmission {
 
  private:
   using SchemaKey = std::pair<std::string, std::string>;  // kind, version
+  using Schemas = std::map<SchemaKey, Schema>;
 
+  // Of the CRDs in the program: read once, however many servers there are.
+  static const Schemas& all_schemas();
   [[nodiscard]] const Schema* find_schema(std::string_view kind, std::string_view version) const;
 
-  std::map<SchemaKey, Schema> schemas_;
+  const Schemas& schemas_;
 };
 
 // Loads one CRD document: its kind, and the schema of each of its versions.
