@@ -1,6 +1,10 @@
 #include "api/job.h"
 
+#include <charconv>
 #include <limits>
+#include <memory>
+#include <string_view>
+#include <tuple>
 
 namespace phalanx::api {
 namespace {
@@ -16,12 +20,38 @@ void read_job_name(const JsonReader& metadata, Job& job) {
   if (job.name.empty()) metadata.report("name", "is required (or generateName); name the Job");
 }
 
+// "0-3,5": what an API server writes; anything else ends the list.
+std::vector<int32_t> read_indexes(std::string_view text) {
+  constexpr size_t kMost = 1'000'000;
+  std::vector<int32_t> indexes;
+  const char* at = std::to_address(text.begin());
+  const char* end = std::to_address(text.end());
+  while (at < end) {
+    int32_t first = 0;
+    auto [stop, code] = std::from_chars(at, end, first);
+    int32_t last = first;
+    if (code == std::errc() && stop < end && *stop == '-') {
+      std::tie(stop, code) = [&] {
+        const auto result = std::from_chars(stop + 1, end, last);
+        return std::pair(result.ptr, result.ec);
+      }();
+    }
+    if (code != std::errc() || first < 0) return indexes;
+    for (int64_t index = first; index <= last && indexes.size() < kMost; ++index) {
+      indexes.push_back(static_cast<int32_t>(index));
+    }
+    at = stop < end ? stop + 1 : end;
+  }
+  return indexes;
+}
+
 void read_job_status(const JsonReader& status, Job& job) {
   job.conditions = read_conditions(status);
   job.finished = holds(job.conditions, "Complete") || holds(job.conditions, "Failed");
   job.start_time = read_time(status, "startTime");
   job.active = static_cast<int32_t>(status.integer("active", 0, 0, kMaxPods));
   job.succeeded = static_cast<int32_t>(status.integer("succeeded", 0, 0, kMaxPods));
+  job.completed_indexes = read_indexes(status.string("completedIndexes"));
 }
 
 // What only an API server can have put there; a manifest without it reads as nothing.

@@ -28,6 +28,7 @@ struct Job {
   std::optional<Time> start_time;  // of status
   int32_t active = 0;              // pods, by status
   int32_t succeeded = 0;
+  std::vector<int32_t> completed_indexes;  // of an Indexed Job, in order
   Conditions conditions;
   ObjectMeta meta;  // empty where only the name is known
   PodTemplate pod_template;

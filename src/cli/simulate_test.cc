@@ -299,7 +299,7 @@ TEST(SimulatePlacementTest, FragmentationComparesTheLargestGangWithWhatCouldBe) 
   api::TopologyAssignment taken{{"kubernetes.io/hostname"}, {}};
   for (const char* host : {"n0", "n1", "n2", "n4", "n5", "n6"})
     taken.domains.push_back({{host}, 1});
-  state.account.hold("w", {{"main", pod, flavor, taken, 0}});
+  state.account.hold("w", {{"main", pod, flavor, taken}});
   rooms = room_of(state, flavor, pod);
   EXPECT_EQ(rooms[0].largest, 1);
   EXPECT_EQ(rooms[0].largest_if_empty, 4);

@@ -19,9 +19,16 @@ json::array joined(const json::array& first, const json::array& second) {
   return list;
 }
 
-// The merge patch that turns one map into another; empty if they are equal.
-json::object difference(const std::map<std::string, std::string>& current,
-                        const std::map<std::string, std::string>& wanted) {
+// Into the patch, what turns one map into another. A map that was not there is not there again,
+// rather than empty.
+void put_difference(json::object& object, std::string_view name,
+                    const std::map<std::string, std::string>& current,
+                    const std::map<std::string, std::string>& wanted) {
+  if (current == wanted) return;
+  if (wanted.empty()) {
+    object[name] = nullptr;
+    return;
+  }
   json::object patch;
   for (const auto& [key, value] : current) {
     if (!wanted.contains(key)) patch[key] = nullptr;
@@ -30,7 +37,7 @@ json::object difference(const std::map<std::string, std::string>& current,
     const auto found = current.find(key);
     if (found == current.end() || found->second != value) patch[key] = value;
   }
-  return patch;
+  object[name] = std::move(patch);
 }
 
 void put_unless_empty(json::object& object, std::string_view name, json::object value) {
@@ -64,11 +71,10 @@ json::object inject(const api::PodTemplate& pod_template, const Injection& injec
 std::optional<json::object> restore(const api::PodTemplate& current,
                                     const api::PodTemplate& original) {
   json::object metadata;
-  put_unless_empty(metadata, "labels", difference(current.labels, original.labels));
-  put_unless_empty(metadata, "annotations", difference(current.annotations, original.annotations));
+  put_difference(metadata, "labels", current.labels, original.labels);
+  put_difference(metadata, "annotations", current.annotations, original.annotations);
   json::object spec;
-  put_unless_empty(spec, "nodeSelector",
-                   difference(current.spec.node_selector, original.spec.node_selector));
+  put_difference(spec, "nodeSelector", current.spec.node_selector, original.spec.node_selector);
   put_if_different(spec, "tolerations", current.tolerations, original.tolerations);
   put_if_different(spec, "schedulingGates", current.scheduling_gates, original.scheduling_gates);
   json::object patch;

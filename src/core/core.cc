@@ -42,20 +42,10 @@ Output Core::step(Time now, std::vector<Event> events) {
   CHECK(now >= state_.now);
   state_.now = now;
   for (Event& event : events) take_in(event);
-  for (auto entry = retry_at_.begin(); entry != retry_at_.end();) {
-    if (entry->second > now) {
-      ++entry;
-      continue;
-    }
-    dirty_.insert(entry->first);
-    entry = retry_at_.erase(entry);
-  }
+  for (const std::string& workload : std::exchange(pods_changed_, {})) workload_changed(workload);
   if (synced_) run_controllers();
-  Output output{outbox_.take_writes(), outbox_.take_notices(), journal_.take(), std::nullopt};
-  for (const auto& [key, time] : retry_at_) {
-    if (!output.wake_at || time < *output.wake_at) output.wake_at = time;
-  }
-  return output;
+  return {outbox_.take_writes(now), outbox_.take_notices(), journal_.take(),
+          outbox_.next_attempt()};
 }
 
 void Core::take_in(Event& event) {
@@ -68,7 +58,7 @@ void Core::take_in(Event& event) {
       return;  // nothing newer than what is known
     }
     state_.known[object.key] = {object.uid, object.resource_version};
-    refused_.erase(object.key);
+    outbox_.forget(object.key);
     std::visit([&](auto& body) { put(object.key, std::move(body)); }, object.body);
   } else if (auto* deleted = std::get_if<ObjectDeleted>(&event)) {
     object_deleted(deleted->key);
@@ -80,33 +70,40 @@ void Core::take_in(Event& event) {
 }
 
 void Core::write_finished(const WriteFinished& result) {
-  const auto key = outbox_.finish(result.id);
-  if (!key) return;
+  if (result.outcome == WriteOutcome::kUnavailable) {
+    return outbox_.send_again(result.id, state_.now + kRetryDelay);
+  }
+  const auto finished = outbox_.finish(result.id);
+  if (!finished) return;
+  const api::ObjectKey& key = finished->key;
+  const std::string name = key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
   const bool done = result.outcome == WriteOutcome::kDone;
-  if (key->kind == api::Kind::kPod) {
-    const std::string name = key->namespace_ + "/" + key->name;
-    expected_.erase(name);
-    if (const auto pod = state_.pods.find(name); pod != state_.pods.end()) {
-      to_ungate_.insert(pod->second.workload);
-    }
+  // After a conflict the object may be what we wanted to make of it, by a write that seemed lost:
+  // what was assumed stays until its new version is seen. Any other failure means that nothing was
+  // written.
+  const bool certain = result.outcome != WriteOutcome::kConflict;
+  if (!done) outbox_.leave_alone(key, finished->resource_version);
+  if (result.outcome == WriteOutcome::kRefused) {
+    journal_.record(state_.now, {"write-refused", key, {}, result.message, {}});
+    outbox_.notify({key, "", true, "WriteRefused", result.message});
   }
-  if (!done) {
-    if (result.outcome == WriteOutcome::kUnavailable) {
-      retry_at_[*key] = state_.now + kRetryDelay;
-    } else {
-      refused_[*key] = state_.version(*key);
-    }
-    if (result.outcome == WriteOutcome::kRefused) {
-      journal_.record(state_.now, {"write-refused", *key, {}, result.message, {}});
-      outbox_.notify({*key, "", true, "WriteRefused", result.message});
-    }
+  if (key.kind == api::Kind::kPod) {
+    if (certain) expected_.erase(name);
+    pod_settled(key, name);
   }
-  if (key->kind == api::Kind::kWorkload) {
-    const std::string name = key->namespace_ + "/" + key->name;
-    scheduler_.admission_finished(name, done);
+  if (key.kind == api::Kind::kWorkload) {
+    if (certain) scheduler_.forget_assumption(name);
+    if (!done) scheduler_.tell_again(name);
     workload_changed(name);
   }
-  if (done || result.outcome == WriteOutcome::kConflict) dirty_.insert(*key);
+  if (done || !certain) dirty_.insert(key);
+}
+
+// A pod whose un-gating is over is where its object says.
+void Core::pod_settled(const api::ObjectKey& key, const std::string& name) {
+  if (!outbox_.busy(key) && !outbox_.left_alone(key, state_.version(key))) expected_.erase(name);
+  const auto pod = state_.pods.find(name);
+  if (pod != state_.pods.end()) to_ungate_.insert(pod->second.workload);
 }
 
 void Core::mark(api::Kind kind, const std::string& full_name) {
@@ -135,7 +132,7 @@ void Core::run_controllers() {
     }
     run_ungater();
     decided = scheduler_.pass();
-    for (const std::string& workload : scheduler_.take_touched()) mark_queues_of(workload);
+    for (const api::ObjectKey& queue : scheduler_.take_touched()) dirty_.insert(queue);
   }
   report_drift();
 }
@@ -163,9 +160,7 @@ Verdict Core::reconcile(const api::ObjectKey& key) {
 void Core::carry_out(Verdict verdict) {
   if (!verdict.write) return;
   const api::ObjectKey& key = verdict.write->key;
-  if (outbox_.busy(key) || retry_at_.contains(key)) return;
-  const auto refused = refused_.find(key);
-  if (refused != refused_.end() && refused->second == state_.version(key)) return;
+  if (outbox_.busy(key) || outbox_.left_alone(key, state_.version(key))) return;
   if (verdict.decision) journal_.record(state_.now, std::move(*verdict.decision));
   for (Notice& notice : verdict.notices) outbox_.notify(std::move(notice));
   outbox_.submit(std::move(*verdict.write));

@@ -49,6 +49,7 @@ class Core {
  private:
   void take_in(Event& event);
   void write_finished(const WriteFinished& result);
+  void pod_settled(const api::ObjectKey& key, const std::string& name);
   void object_deleted(const api::ObjectKey& key);
 
   // One for each kind: puts the object into the state and marks what it concerns.
@@ -91,13 +92,11 @@ class Core {
   Scheduler scheduler_;
   bool synced_ = false;
   std::set<api::ObjectKey> dirty_;
-  std::set<std::string> to_ungate_;  // workloads
+  std::set<std::string> to_ungate_;     // workloads
+  std::set<std::string> pods_changed_;  // workloads: looked at once a step, however many pods
   Expected expected_;                // pods that are being un-gated, with their domains
   std::set<std::string> rank_warned_;
   std::map<std::string, std::vector<Drift>> reported_drift_;
-  // Versions that a write failed on: the object is left alone until it is another one.
-  std::map<api::ObjectKey, uint64_t> refused_;
-  std::map<api::ObjectKey, Time> retry_at_;
 };
 
 }  // namespace phalanx::core

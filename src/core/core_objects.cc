@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "core/core.h"
+#include "core/job_controller.h"
 #include "core/names.h"
 #include "core/workload_status.h"
 
@@ -65,11 +66,10 @@ void Core::put(const api::ObjectKey& key, Pod body) {
   if (old != state_.pods.end() && old->second.workload != body.workload) remove_pod(name);
   state_.account.put_pod(name, body);
   if (body.workload.empty()) return;
-  const std::string workload = body.workload;
-  state_.pods_of_workload[workload].insert(name);
+  state_.pods_of_workload[body.workload].insert(name);
+  pods_changed_.insert(body.workload);
   state_.pods[name] = std::move(body);
-  to_ungate_.insert(workload);
-  workload_changed(workload);
+  pod_settled(key, name);
 }
 
 void Core::remove_pod(const std::string& name) {
@@ -81,7 +81,7 @@ void Core::remove_pod(const std::string& name) {
   state_.pods.erase(found);
   expected_.erase(name);
   to_ungate_.insert(workload);
-  workload_changed(workload);
+  pods_changed_.insert(workload);
 }
 
 void Core::put(const api::ObjectKey& key, api::LimitRange body) {
@@ -97,13 +97,22 @@ void Core::put(const api::ObjectKey& key, api::PriorityClass body) {
 }
 
 void Core::put(const api::ObjectKey& key, Job body) {
+  const auto old = state_.jobs.find(key);
+  if (!body.problem.empty() && (old == state_.jobs.end() || old->second.problem != body.problem)) {
+    journal_.record(
+        state_.now,
+        {"misconfigured", key, {{key.text(), body.meta.resource_version}}, body.problem, {}});
+    outbox_.notify({key, body.meta.uid, true, "Misconfigured", body.problem});
+  }
   state_.job_of_uid[body.meta.uid] = key;
   const std::string uid = body.meta.uid;
+  // A Workload that was refused may be all right for what the job is now.
+  outbox_.forget({api::Kind::kWorkload, key.namespace_, workload_name(key, body)});
   state_.jobs[key] = std::move(body);
   dirty_.insert(key);
   const auto owned = state_.workloads_of_owner.find(uid);
   if (owned == state_.workloads_of_owner.end()) return;
-  for (const std::string& workload : owned->second) mark(api::Kind::kWorkload, workload);
+  for (const std::string& workload : owned->second) workload_changed(workload);
 }
 
 void Core::remove_job(const api::ObjectKey& key) {
@@ -183,7 +192,7 @@ void Core::remove_workload(const std::string& name) {
   if (workload == nullptr) return;
   mark_queues_of(name);
   scheduler_.forget(name);
-  scheduler_.admission_finished(name, true);  // if one is under way: there is nothing to keep
+  scheduler_.forget_assumption(name);
   state_.hold(name, std::nullopt);
   erase_from(state_.workloads_of_local_queue, workload->local_queue(), name);
   if (const api::OwnerReference* owner = workload->object.meta.controller()) {
@@ -198,6 +207,10 @@ void Core::remove_workload(const std::string& name) {
 void Core::workload_changed(const std::string& name) {
   const WorkloadState* workload = state_.workload(name);
   if (workload == nullptr) return;
+  const api::ObjectKey key = workload_key(workload->object);
+  if (!outbox_.busy(key) && !outbox_.left_alone(key, state_.version(key))) {
+    scheduler_.forget_assumption(name);
+  }
   if (!scheduler_.assumed(name) && state_.hold(name, holding_of(state_, *workload))) {
     mark_queues_of(name);
     to_ungate_.insert(name);
@@ -278,7 +291,7 @@ void Core::all_jobs_changed() {
 
 void Core::object_deleted(const api::ObjectKey& key) {
   if (state_.known.erase(key) == 0) return;
-  refused_.erase(key);
+  outbox_.forget(key);
   const std::string name = full_name(key);
   using api::Kind;
   switch (key.kind) {

@@ -77,6 +77,13 @@ api::TopologyRequest comparable(const std::optional<api::TopologyRequest>& reque
   return *request;
 }
 
+// Whether a job that is not started asks its pods to go where the Workload says.
+bool same_directives(const api::PodTemplate& a, const api::PodTemplate& b) {
+  return a.labels == b.labels && a.annotations == b.annotations &&
+         a.spec.node_selector == b.spec.node_selector && a.spec.affinity == b.spec.affinity &&
+         a.tolerations == b.tolerations && a.scheduling_gates == b.scheduling_gates;
+}
+
 // Whether the Workload still says what the job does.
 bool in_step(const Job& job, const api::Workload& workload) {
   if (job.pod_sets.size() != workload.pod_sets.size()) return false;
@@ -86,6 +93,10 @@ bool in_step(const Job& job, const api::Workload& workload) {
     const bool same_topology = comparable(of_job.topology) == comparable(of_workload.topology);
     if (of_job.count != of_workload.count || !same_topology ||
         of_job.pod_template.fingerprint != of_workload.pod_template.fingerprint) {
+      return false;
+    }
+    const bool as_written = job.suspended && !job.injected() && !workload.admission;
+    if (as_written && !same_directives(of_job.pod_template, of_workload.pod_template)) {
       return false;
     }
   }
@@ -125,6 +136,19 @@ class Pair {
     return {};
   }
 
+  // The job is no longer ours: a Workload that we made for it goes.
+  Verdict part() {
+    find_workload();
+    if (workload_ == nullptr || workload_->object.finished || workload_->object.meta.deleted ||
+        workload_->object.meta.label(names::kJobUidLabel) == nullptr) {
+      return {};
+    }
+    Verdict verdict;
+    verdict.write = remove(workload_->object);
+    verdict.decision = decision("delete-workload", "the job is no longer managed");
+    return verdict;
+  }
+
  private:
   void find_workload() {
     const auto owned = state_.workloads_of_owner.find(job_.meta.uid);
@@ -138,12 +162,13 @@ class Pair {
         surplus_.push_back(&workload);
       }
     }
+    // Those that are going already need nothing more from here.
+    std::erase_if(surplus_, [](const WorkloadState* w) { return w->object.meta.deleted; });
   }
 
   // Somebody made another Workload for the job: one is enough.
   Verdict remove_surplus() {
     const api::Workload& object = surplus_.front()->object;
-    if (object.meta.deleted) return {};
     Verdict verdict;
     verdict.write = remove(object);
     verdict.decision = decision("delete-workload", "the job has another Workload already");
@@ -298,10 +323,7 @@ class Pair {
     for (const api::WorkloadPodSet& pod_set : workload_->object.pod_sets) {
       originals.push_back(&pod_set.pod_template);
     }
-    const bool injected = std::ranges::any_of(job_.pod_sets, [](const JobPodSet& pod_set) {
-      return pod_set.pod_template.labels.contains(std::string(names::kPodSetLabel));
-    });
-    if (!injected) return {};
+    if (!job_.injected()) return {};
     Verdict verdict;
     if (job_.started) {
       verdict.write = merge_patch(key_, job_.meta, adapter_.reset_patch(), true);
@@ -386,8 +408,9 @@ json::object workload_document(const State& state, const api::ObjectKey& key, co
 
 Verdict reconcile_job(const State& state, const api::ObjectKey& key) {
   const auto found = state.jobs.find(key);
-  if (found == state.jobs.end() || !is_managed(state, key, found->second)) return {};
-  return Pair(state, key, found->second, *state.adapters->find(key.kind)).step();
+  if (found == state.jobs.end()) return {};
+  Pair pair(state, key, found->second, *state.adapters->find(key.kind));
+  return is_managed(state, key, found->second) ? pair.step() : pair.part();
 }
 
 }  // namespace phalanx::core

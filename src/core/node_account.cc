@@ -18,7 +18,11 @@ NodeAccount::NodeAccount()
 Result<void> NodeAccount::put_node(const api::Node& node) {
   const std::string host_before = cluster_.hostname_of(node.name);
   auto result = cluster_.put_node(node);
-  if (!result) cluster_.remove_node(node.name);
+  left_out_.erase(node.name);
+  if (!result) {
+    cluster_.remove_node(node.name);
+    left_out_[node.name] = node;
+  }
   const auto label = node.labels.find(hostname_label());
   if (const auto old = host_of_node_.find(node.name); old != host_of_node_.end()) {
     node_of_host_.erase(old->second);
@@ -29,7 +33,18 @@ Result<void> NodeAccount::put_node(const api::Node& node) {
     host_of_node_[node.name] = label->second;
   }
   if (cluster_.hostname_of(node.name) != host_before) count_again(node.name);
+  if (!node_of_host_.contains(host_before)) take_in(host_before);
   return result;
+}
+
+void NodeAccount::take_in(const std::string& host) {
+  for (const auto& [name, node] : left_out_) {
+    const auto label = node.labels.find(hostname_label());
+    if (label == node.labels.end() || label->second != host) continue;
+    const api::Node candidate = node;
+    [[maybe_unused]] const auto taken = put_node(candidate);
+    return;
+  }
 }
 
 // Slots are of hosts: under another hostname a node's pods are covered by others, or by none.
@@ -45,10 +60,13 @@ void NodeAccount::count_again(const std::string& node) {
 
 void NodeAccount::remove_node(const std::string& name) {
   cluster_.remove_node(name);
+  left_out_.erase(name);
   const auto found = host_of_node_.find(name);
   if (found == host_of_node_.end()) return;
-  node_of_host_.erase(found->second);
+  const std::string host = found->second;
+  node_of_host_.erase(host);
   host_of_node_.erase(found);
+  take_in(host);
 }
 
 bool NodeAccount::set_tree(const std::string& flavor, std::optional<topology::TreeSpec> spec) {
@@ -83,23 +101,21 @@ void NodeAccount::hold(const std::string& workload, const std::vector<HeldPodSet
   entry.holds = true;
   for (const HeldPodSet& held : pod_sets) {
     PodSetSlots& slots = entry.pod_sets[held.name];
-    slots.reclaimable = held.reclaimable;
     if (!held.assignment || held.assignment->levels.empty()) continue;
     slots.by_host = held.assignment->levels.back() == api::kHostnameLabel;
     const auto tree = slots.by_host ? std::optional(hosts_) : tree_of(held.flavor);
     if (!tree) continue;  // no such topology any more: its pods are counted where they are
     slots.placed = true;
-    slots.requests = cluster_.make_request(held.per_pod);
+    slots.per_pod = held.per_pod;
     std::vector<topology::DomainUsage> usage;
     for (const api::DomainAssignment& domain : held.assignment->domains) {
       usage.push_back({domain.values, domain.count});
       if (slots.by_host) slots.hosts[domain.values.back()].assigned += domain.count;
     }
-    cluster_.add_usage(workload, *tree, slots.requests, usage);
+    cluster_.add_usage(workload, *tree, cluster_.make_request(held.per_pod), usage);
   }
   for (const std::string& key : entry.pods) {
     PodEntry& pod = pods_.at(key);
-    if (pod.succeeded) note_success(pod);
     if (!pod.node.empty()) count(key, pod);
   }
 }
@@ -136,11 +152,10 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
     const PodEntry& known = found->second;
     if (known.node == node && known.bound == !pod.node_name.empty() &&
         known.workload == pod.workload && known.pod_set == pod.pod_set &&
-        known.succeeded == (pod.phase == PodPhase::kSucceeded) && known.requests == pod.requests) {
+        known.requests == pod.requests) {
       return;
     }
   }
-  const bool had_succeeded = pods_.contains(key) && pods_.at(key).succeeded;
   remove_pod(key);
   if (node.empty() && pod.workload.empty()) return;
   PodEntry entry;
@@ -150,14 +165,12 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   entry.bound = !pod.node_name.empty();
   entry.host = cluster_.hostname_of(node.empty() ? pod.node_name : node);
   entry.requests = pod.requests;
-  entry.succeeded = pod.phase == PodPhase::kSucceeded;
   PodEntry& stored = pods_.emplace(key, std::move(entry)).first->second;
   if (!stored.workload.empty()) {
     WorkloadEntry& owner = workloads_[stored.workload];
     owner.pods.insert(key);
     if (!node.empty()) ++owner.live[stored.pod_set];
   }
-  if (stored.succeeded && !had_succeeded) note_success(stored);
   if (!node.empty()) count(key, stored);
 }
 
@@ -188,25 +201,41 @@ NodeAccount::Slot* NodeAccount::slot_of(const PodEntry& pod) {
 void NodeAccount::count(const std::string& key, PodEntry& pod) {
   uncount(key, pod);
   if (!pod.workload.empty()) {
-    const WorkloadEntry& owner = workloads_.at(pod.workload);
+    WorkloadEntry& owner = workloads_.at(pod.workload);
     const auto slots = owner.pod_sets.find(pod.pod_set);
     const bool placed = owner.holds && slots != owner.pod_sets.end() && slots->second.placed;
     if (placed && !slots->second.by_host) {
       pod.covered = true;
       return;
     }
-    if (Slot* slot = slot_of(pod); slot != nullptr && slot->has_room()) {
+    if (Slot* slot = slot_of(pod); slot != nullptr && slot->covered < slot->assigned) {
       ++slot->covered;
       pod.covered = true;
-      return;
+      return book_excess(key, pod, slots->second.per_pod);
     }
     if (placed) drifted_.insert(pod.workload);
+    owner.uncovered.insert(key);
   }
   cluster_.put_pod(key, pod.node, pod.requests);
   pod.booked = true;
 }
 
+void NodeAccount::book_excess(const std::string& key, PodEntry& pod,
+                              const api::ResourceAmounts& per_pod) {
+  api::ResourceAmounts excess;
+  for (const auto& [resource, amount] : pod.requests) {
+    const auto promised = per_pod.find(resource);
+    const int64_t more = amount - (promised == per_pod.end() ? 0 : promised->second);
+    if (more > 0) excess[resource] = more;
+  }
+  if (excess.empty()) return;
+  excess["pods"] -= 1;  // the pod itself is counted by its slot
+  cluster_.put_pod(key, pod.node, excess);
+  pod.booked = true;
+}
+
 void NodeAccount::uncount(const std::string& key, PodEntry& pod) {
+  const bool was_covered = pod.covered;
   if (pod.covered) {
     if (Slot* slot = slot_of(pod)) --slot->covered;
     pod.covered = false;
@@ -214,35 +243,20 @@ void NodeAccount::uncount(const std::string& key, PodEntry& pod) {
   if (!pod.booked) return;
   cluster_.remove_pod(key);
   pod.booked = false;
-  if (!pod.workload.empty() && workloads_.at(pod.workload).holds) drifted_.insert(pod.workload);
+  if (was_covered || pod.workload.empty()) return;
+  WorkloadEntry& owner = workloads_.at(pod.workload);
+  owner.uncovered.erase(key);
+  if (owner.holds) drifted_.insert(pod.workload);
 }
 
 void NodeAccount::cover_another(const PodEntry& gone) {
   const Slot* slot = slot_of(gone);
-  if (slot == nullptr || !slot->has_room()) return;
-  for (const std::string& key : workloads_.at(gone.workload).pods) {
+  if (slot == nullptr || slot->covered >= slot->assigned) return;
+  for (const std::string& key : workloads_.at(gone.workload).uncovered) {
     PodEntry& pod = pods_.at(key);
-    if (!pod.booked || pod.pod_set != gone.pod_set || pod.host != gone.host) continue;
-    count(key, pod);
-    return;
-  }
-}
-
-void NodeAccount::note_success(const PodEntry& pod) {
-  Slot* slot = slot_of(pod);
-  if (slot == nullptr) return;
-  ++slot->succeeded;
-  release_succeeded(pod.workload, workloads_.at(pod.workload).pod_sets.at(pod.pod_set), pod.host);
-}
-
-void NodeAccount::release_succeeded(const std::string& workload, PodSetSlots& slots,
-                                    const std::string& host) {
-  Slot& slot = slots.hosts.at(host);
-  while (slots.released < slots.reclaimable && slot.released < slot.succeeded &&
-         slot.released < slot.assigned) {
-    ++slot.released;
-    ++slots.released;
-    cluster_.add_usage(workload, hosts_, slots.requests, {{{host}, -1}});
+    if (pod.pod_set != gone.pod_set || pod.host != gone.host) continue;
+    const std::string found = key;  // counting it takes it out of the set
+    return count(found, pod);
   }
 }
 
@@ -253,7 +267,7 @@ int64_t NodeAccount::slots(const std::string& workload, const std::string& pod_s
   const auto slots = owner->second.pod_sets.find(pod_set);
   if (slots == owner->second.pod_sets.end()) return 0;
   const auto slot = slots->second.hosts.find(host);
-  return slot == slots->second.hosts.end() ? 0 : slot->second.assigned - slot->second.released;
+  return slot == slots->second.hosts.end() ? 0 : slot->second.assigned;
 }
 
 int64_t NodeAccount::live_pods(const std::string& workload) const {
@@ -281,7 +295,7 @@ std::vector<Drift> NodeAccount::drift(const std::string& workload) const {
     const auto slots = owner->second.pod_sets.find(pod.pod_set);
     if (slots == owner->second.pod_sets.end() || !slots->second.placed) continue;
     if (pod.covered || pod.booked) ++actual[{pod.pod_set, pod.host}];
-    any |= pod.booked;
+    any |= pod.booked && !pod.covered;
   }
   std::vector<Drift> result;
   if (!any) return result;

@@ -8,7 +8,8 @@
 // gone, and a difference between promise and reality costs capacity instead of hiding: it is called
 // drift.
 //
-// A slot whose pod has succeeded for good is given back at once (reclaimable pods).
+// A pod that asks for more than its slot (a sidecar was injected, say) is booked with the
+// difference.
 //
 // Cost: a pod's event costs its node in every tree; holding and releasing cost the workload's
 // domains and pods.
@@ -32,8 +33,7 @@ struct HeldPodSet {
   std::string name;
   api::ResourceAmounts per_pod;
   std::string flavor;  // whose topology it was placed in; empty: by quota alone
-  std::optional<api::TopologyAssignment> assignment;
-  int32_t reclaimable = 0;  // pods that are done for good
+  std::optional<api::TopologyAssignment> assignment;  // without pods that are done for good
 
   bool operator==(const HeldPodSet&) const = default;
 };
@@ -52,7 +52,7 @@ class NodeAccount {
  public:
   NodeAccount();
 
-  // The error names a node that cannot take part, and why; it is then left out.
+  // The error names a node that cannot take part, and why; it is then left out until that changes.
   Result<void> put_node(const api::Node& node);
   void remove_node(const std::string& name);
 
@@ -67,7 +67,7 @@ class NodeAccount {
   void put_pod(const std::string& key, const Pod& pod);
   void remove_pod(const std::string& key);
 
-  // Pods of a pod set that its assignment gives to a host, without those given back.
+  // Pods of a pod set that a host holds for it.
   [[nodiscard]] int64_t slots(const std::string& workload, const std::string& pod_set,
                               const std::string& host) const;
   // Pods of the workload that take up room: not terminal, and bound or free to be bound.
@@ -83,24 +83,19 @@ class NodeAccount {
  private:
   struct Slot {
     int64_t assigned = 0;
-    int64_t released = 0;   // of these: their pods succeeded for good
-    int64_t succeeded = 0;  // pods seen to succeed here
-    int64_t covered = 0;    // live pods that it stands for
-
-    [[nodiscard]] bool has_room() const { return covered < assigned - released; }
+    int64_t covered = 0;  // live pods that it stands for
   };
   struct PodSetSlots {
-    topology::RequestVector requests;
-    bool by_host = false;     // otherwise every pod is covered
-    bool placed = false;      // false: by quota alone, no pod is covered
-    int64_t reclaimable = 0;  // may be released
-    int64_t released = 0;
+    api::ResourceAmounts per_pod;
+    bool by_host = false;  // otherwise every pod is covered
+    bool placed = false;   // false: by quota alone, no pod is covered
     std::map<std::string, Slot> hosts;
   };
   struct WorkloadEntry {
     bool holds = false;
     std::map<std::string, PodSetSlots> pod_sets;
     std::set<std::string> pods;
+    std::set<std::string> uncovered;      // of these: booked by themselves
     std::map<std::string, int64_t> live;  // by pod set
   };
   struct PodEntry {
@@ -110,9 +105,8 @@ class NodeAccount {
     std::string host;
     api::ResourceAmounts requests;
     bool bound = false;  // to the node; otherwise it is free to be bound there
-    bool succeeded = false;
     bool covered = false;
-    bool booked = false;
+    bool booked = false;  // by itself; of a covered one: with what it asks for beyond its slot
   };
 
   [[nodiscard]] std::string node_for(const Pod& pod) const;
@@ -124,8 +118,9 @@ class NodeAccount {
   Slot* slot_of(const PodEntry& pod);
   // Gives the room that a slot has to a pod of its own that was booked by itself.
   void cover_another(const PodEntry& gone);
-  void note_success(const PodEntry& pod);
-  void release_succeeded(const std::string& workload, PodSetSlots& slots, const std::string& host);
+  void book_excess(const std::string& key, PodEntry& pod, const api::ResourceAmounts& per_pod);
+  // A hostname is free again: a node that was left out because of it may have it.
+  void take_in(const std::string& host);
   void forget_if_empty(const std::string& workload);
 
   topology::Cluster cluster_;
@@ -136,6 +131,7 @@ class NodeAccount {
   std::map<std::string, std::string> host_of_node_;
   std::map<std::string, WorkloadEntry> workloads_;
   std::map<std::string, PodEntry> pods_;
+  std::map<std::string, api::Node> left_out_;  // nodes whose hostname another node has
   std::set<std::string> drifted_;
 };
 

@@ -29,11 +29,11 @@ class NodeAccountTest : public testing::Test {
     return cluster.tree(tree).free(cluster.find_resource("cpu"))[*cluster.find_leaf(tree, values)];
   }
 
-  void hold(int32_t on_n1, int32_t on_n2, int32_t reclaimable = 0) {
+  void hold(int32_t on_n1, int32_t on_n2) {
     api::TopologyAssignment assignment{{"kubernetes.io/hostname"}, {}};
     if (on_n1 > 0) assignment.domains.push_back({{"n1"}, on_n1});
     if (on_n2 > 0) assignment.domains.push_back({{"n2"}, on_n2});
-    account_.hold("ml/w", {{"main", {{"cpu", 1000}}, "gpu", assignment, reclaimable}});
+    account_.hold("ml/w", {{"main", {{"cpu", 1000}}, "gpu", assignment}});
   }
 
   static Pod pod(const std::string& node, PodPhase phase = PodPhase::kRunning) {
@@ -84,13 +84,15 @@ TEST_F(NodeAccountTest, APodElsewhereThanAssignedIsDriftAndCosts) {
   EXPECT_EQ(free_cpu("n1"), 7000);
 }
 
-TEST_F(NodeAccountTest, PodsThatAreDoneForGoodGiveTheirSlotsBack) {
-  hold(2, 0);
-  account_.put_pod("ml/p1", pod("n1", PodPhase::kSucceeded));
-  EXPECT_EQ(free_cpu("n1"), 6000) << "it may be replaced";
-  hold(2, 0, 1);
+TEST_F(NodeAccountTest, APodThatAsksForMoreThanWasPromisedCostsTheDifference) {
+  hold(1, 0);
+  Pod large = pod("n1");
+  large.requests["cpu"] = 3000;
+  account_.put_pod("ml/p1", large);
+  EXPECT_EQ(free_cpu("n1"), 5000);
+  EXPECT_TRUE(account_.drift("ml/w").empty());
+  account_.remove_pod("ml/p1");
   EXPECT_EQ(free_cpu("n1"), 7000);
-  EXPECT_EQ(account_.slots("ml/w", "main", "n1"), 1);
 }
 
 TEST_F(NodeAccountTest, PodsOfOthersCountByThemselves) {
@@ -125,13 +127,15 @@ TEST_F(NodeAccountTest, NodesAndTreesMayComeAndGoUnderWorkloads) {
   EXPECT_EQ(free_cpu("n1"), 6000);
 }
 
-TEST_F(NodeAccountTest, ASecondNodeWithTheSameHostnameIsLeftOut) {
+TEST_F(NodeAccountTest, ASecondNodeWithTheSameHostnameWaitsForIt) {
   api::Node twin;
   twin.name = "other";
   twin.labels["kubernetes.io/hostname"] = "n1";
   twin.allocatable = {{"cpu", 1000}};
   EXPECT_FALSE(account_.put_node(twin));
   EXPECT_EQ(free_cpu("n1"), 8000);
+  account_.remove_node("n1");
+  EXPECT_EQ(free_cpu("n1"), 1000) << "now it has the hostname for itself";
 }
 
 }  // namespace

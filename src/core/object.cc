@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/adapter.h"
 #include "core/names.h"
 
@@ -86,6 +88,12 @@ void read_body(Object& object, const JsonReader& reader, const api::ObjectMeta& 
 }
 
 }  // namespace
+
+bool Job::injected() const {
+  return std::ranges::any_of(pod_sets, [](const JobPodSet& pod_set) {
+    return pod_set.pod_template.labels.contains(std::string(names::kPodSetLabel));
+  });
+}
 
 Result<Object> decode_object(const json::value& document, const Adapters& adapters) {
   if (!document.is_object()) return fail("the document is no object");

@@ -49,6 +49,8 @@ struct JobPodSet {
   json::value document;  // the template as written; null once the job is finished
   std::optional<api::TopologyRequest> topology;
   int32_t reclaimable = 0;  // pods that are done for good
+  // Their ranks, where every pod of the pod set has one of its own.
+  std::vector<int32_t> done_ranks;
 };
 
 // A workload of any kind that has an adapter (core/adapter.h): a batch/v1 Job, ...
@@ -63,6 +65,10 @@ struct Job {
   std::vector<JobPodSet> pod_sets;
   // What is wrong with its topology annotations; empty: nothing.
   std::string problem;
+  int32_t active_pods = 0;  // by its status
+
+  // Whether its pod templates hold what a start puts into them.
+  [[nodiscard]] bool injected() const;
 };
 
 struct Topology {

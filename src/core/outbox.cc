@@ -7,20 +7,53 @@ namespace phalanx::core {
 
 WriteId Outbox::submit(Write write) {
   CHECK(!busy(write.key));
-  write.id = WriteId(next_++);
+  const WriteId id(next_++);
+  write.id = id;
   busy_.insert(write.key);
-  pending_.emplace(write.id, write.key);
-  writes_.push_back(std::move(write));
-  return writes_.back().id;
+  fresh_.push_back(id);
+  pending_.emplace(id, std::move(write));
+  return id;
 }
 
-std::optional<api::ObjectKey> Outbox::finish(WriteId id) {
+std::optional<Outbox::Finished> Outbox::finish(WriteId id) {
   const auto found = pending_.find(id);
   if (found == pending_.end()) return std::nullopt;
-  api::ObjectKey key = std::move(found->second);
+  Finished finished{found->second.key, found->second.resource_version};
   pending_.erase(found);
-  busy_.erase(key);
-  return key;
+  again_.erase(id);
+  busy_.erase(finished.key);
+  return finished;
+}
+
+void Outbox::send_again(WriteId id, Time at) {
+  if (pending_.contains(id)) again_[id] = at;
+}
+
+std::optional<Time> Outbox::next_attempt() const {
+  std::optional<Time> next;
+  for (const auto& [id, time] : again_) {
+    if (!next || time < *next) next = time;
+  }
+  return next;
+}
+
+bool Outbox::left_alone(const api::ObjectKey& key, uint64_t version) const {
+  const auto found = left_alone_.find(key);
+  return found != left_alone_.end() && found->second == version;
+}
+
+std::vector<Write> Outbox::take_writes(Time now) {
+  std::vector<Write> writes;
+  for (auto entry = again_.begin(); entry != again_.end();) {
+    if (entry->second > now) {
+      ++entry;
+      continue;
+    }
+    writes.push_back(pending_.at(entry->first));
+    entry = again_.erase(entry);
+  }
+  for (const WriteId id : std::exchange(fresh_, {})) writes.push_back(pending_.at(id));
+  return writes;
 }
 
 Write merge_patch(const api::ObjectKey& key, const api::ObjectMeta& meta, json::object patch,

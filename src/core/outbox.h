@@ -3,7 +3,10 @@
 // old.
 //
 // This is what keeps decisions exact without locks: the un-gater, say, never counts a pod twice,
-// because a pod whose gate is being removed is busy.
+// because a pod whose gate is being removed is busy. A write whose fate is unknown, because the
+// server could not be reached, is sent again as it was; with its preconditions that does no harm if
+// it had arrived after all. A write that failed leaves the object alone until there is a newer
+// version of it.
 #pragma once
 
 #include <map>
@@ -18,23 +21,39 @@ namespace phalanx::core {
 
 class Outbox {
  public:
+  struct Finished {
+    api::ObjectKey key;
+    uint64_t resource_version = 0;  // that the write was decided on
+  };
+
   // `write.id` is set here. The object must not be busy.
   WriteId submit(Write write);
   void notify(Notice notice) { notices_.push_back(std::move(notice)); }
 
   [[nodiscard]] bool busy(const api::ObjectKey& key) const { return busy_.contains(key); }
-  // The object whose write this was; nullopt if the write is unknown (of an earlier life).
-  std::optional<api::ObjectKey> finish(WriteId id);
+  // nullopt if the write is unknown (of an earlier life).
+  std::optional<Finished> finish(WriteId id);
+  // Whether it arrived is not known: it goes out once more, at this time.
+  void send_again(WriteId id, Time at);
+  [[nodiscard]] std::optional<Time> next_attempt() const;
 
-  std::vector<Write> take_writes() { return std::exchange(writes_, {}); }
+  // A write on this version of the object failed.
+  void leave_alone(const api::ObjectKey& key, uint64_t version) { left_alone_[key] = version; }
+  [[nodiscard]] bool left_alone(const api::ObjectKey& key, uint64_t version) const;
+  void forget(const api::ObjectKey& key) { left_alone_.erase(key); }
+
+  // What is to be written now.
+  std::vector<Write> take_writes(Time now);
   std::vector<Notice> take_notices() { return std::exchange(notices_, {}); }
   [[nodiscard]] size_t under_way() const { return pending_.size(); }
 
  private:
   uint32_t next_ = 0;
-  std::map<WriteId, api::ObjectKey> pending_;
+  std::map<WriteId, Write> pending_;
   std::set<api::ObjectKey> busy_;
-  std::vector<Write> writes_;
+  std::vector<WriteId> fresh_;
+  std::map<WriteId, Time> again_;
+  std::map<api::ObjectKey, uint64_t> left_alone_;
   std::vector<Notice> notices_;
 };
 

@@ -83,8 +83,8 @@ void Scheduler::forget(const std::string& workload) {
   const auto found = queue_of_.find(workload);
   if (found == queue_of_.end()) return;
   queues_.at(found->second).remove(workload);
+  touch(found->second, local_queue_of_.at(workload));
   queue_of_.erase(found);
-  touched_.insert(workload);
   --pending_in_local_queue_[local_queue_of_.at(workload)];
   local_queue_of_.erase(workload);
   to_tell_.erase(workload);
@@ -92,9 +92,11 @@ void Scheduler::forget(const std::string& workload) {
 
 void Scheduler::update(const std::string& name) {
   const WorkloadState* workload = state_.workload(name);
-  const bool waits = workload != nullptr && workload->object.active &&
-                     !workload->object.meta.deleted && !workload->object.finished &&
-                     !workload->reserved() && !assumed(name) && !queue_problem(state_, *workload);
+  const bool waits =
+      workload != nullptr && workload->object.active && !workload->object.meta.deleted &&
+      !workload->object.finished && !workload->reserved() && !assumed(name) &&
+      !outbox_.left_alone(workload_key(workload->object), workload->object.meta.resource_version) &&
+      !queue_problem(state_, *workload);
   if (!waits) return forget(name);
   const api::ClusterQueue* queue = state_.cluster_queue_of(*workload);
   const auto known = queue_of_.find(name);
@@ -108,8 +110,13 @@ void Scheduler::update(const std::string& name) {
     queue_of_[name] = queue->meta.name;
     local_queue_of_[name] = workload->local_queue();
     ++pending_in_local_queue_[workload->local_queue()];
-    touched_.insert(name);
+    touch(queue->meta.name, workload->local_queue());
   }
+}
+
+void Scheduler::touch(const std::string& cluster_queue, const std::string& local_queue) {
+  touched_.insert({api::Kind::kClusterQueue, "", cluster_queue});
+  touched_.insert(key_of(api::Kind::kLocalQueue, local_queue));
 }
 
 uint64_t Scheduler::configuration_now() {
@@ -211,7 +218,6 @@ void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& qu
   }
   state_.hold(name, holding_for(workload, queue.meta.name, choices));
   assumed_.insert(name);
-  touched_.insert(name);
   json::array placed;
   for (const quota::FlavorChoice& choice : choices) {
     json::object entry;
@@ -244,7 +250,9 @@ No Scheduler::no_for(const WorkloadState& workload, const api::ClusterQueue& que
   no.reason = reason_of(refused.obstacle());
   no.message = refused.text(workload.request.pod_sets[refused.pod_set].name);
   no.configuration = configuration_now();
-  for (const quota::Refusal& refusal : refused.refusals) {
+  std::vector<quota::Refusal> refusals = refused.refusals;
+  refusals.insert(refusals.end(), refused.earlier.begin(), refused.earlier.end());
+  for (const quota::Refusal& refusal : refusals) {
     if (refusal.obstacle == quota::Obstacle::kWaitingForQuota) {
       no.releases = state_.ledger.of_cluster_queue(queue.meta.name).releases;
     }
@@ -289,10 +297,6 @@ void Scheduler::tell(const std::vector<std::string>& workloads) {
     outbox_.notify({key, workload->object.meta.uid, true, "Pending", no->message});
     outbox_.submit(std::move(*write));
   }
-}
-
-void Scheduler::admission_finished(const std::string& workload, bool done) {
-  if (assumed_.erase(workload) > 0 && !done) state_.hold(workload, std::nullopt);
 }
 
 const PendingQueue* Scheduler::queue(const std::string& cluster_queue) const {

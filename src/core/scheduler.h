@@ -44,8 +44,12 @@ class Scheduler {
 
   // Something changed that may turn any "no": queues, flavors, topologies, labels, taints.
   void configuration_changed() { ++configuration_; }
-  // A write of an admission came back; the workload is looked at again.
-  void admission_finished(const std::string& workload, bool done);
+  // Its admission is known to be written, or not to be: what it holds is what its object says.
+  void forget_assumption(const std::string& workload) { assumed_.erase(workload); }
+  // What it was to be told was not written.
+  void tell_again(const std::string& workload) {
+    if (queue_of_.contains(workload)) to_tell_.insert(workload);
+  }
 
   // Would it fit now, and if not, why? Changes nothing.
   Appraisal appraise(const WorkloadState& workload, const api::ClusterQueue& queue, bool explain);
@@ -58,9 +62,8 @@ class Scheduler {
     return assumed_.contains(workload);
   }
   [[nodiscard]] uint64_t decisions() const { return decisions_; }
-  // Workloads that came into a queue or left it since the last call: the counts of their queues are
-  // others now.
-  std::set<std::string> take_touched() { return std::exchange(touched_, {}); }
+  // Queues that somebody came into or left since the last call: their counts are others now.
+  std::set<api::ObjectKey> take_touched() { return std::exchange(touched_, {}); }
 
  private:
   // Whether the queue may go on with its next workload.
@@ -74,6 +77,7 @@ class Scheduler {
   [[nodiscard]] bool may_have_changed(const No& no, const std::string& cluster_queue);
   void tell(const std::vector<std::string>& workloads);
   [[nodiscard]] uint64_t configuration_now();
+  void touch(const std::string& cluster_queue, const std::string& local_queue);
 
   State& state_;
   Outbox& outbox_;
@@ -83,7 +87,7 @@ class Scheduler {
   std::map<std::string, std::string> local_queue_of_;  // by workload
   std::map<std::string, int64_t> pending_in_local_queue_;
   std::set<std::string> assumed_;  // admitted by us, the write is on its way
-  std::set<std::string> touched_;
+  std::set<api::ObjectKey> touched_;
   std::set<std::string> to_tell_;  // parked, and busy when they should have been told
   uint64_t configuration_ = 0;
   uint64_t decisions_ = 0;

@@ -44,7 +44,9 @@ void append_pod_set(std::string& text, const placement::PodSet& pod_set) {
   for (const auto& [resource, amount] : pod_set.requests) {
     append(text, resource, std::to_string(amount));
   }
+  text += "selector;";
   for (const auto& [key, value] : pod_set.node_selector) append(text, key, value);
+  text += "tolerations;";
   for (const api::Toleration& toleration : pod_set.tolerations) {
     append(text, "t", toleration.key);
     append(text, toleration.exists ? "exists" : "equals", toleration.value);
@@ -63,7 +65,10 @@ void append_pod_set(std::string& text, const placement::PodSet& pod_set) {
     append_terms(text, "x", preferred.term.expressions);
     append_terms(text, "f", preferred.term.fields);
   }
-  if (pod_set.topology) append_topology(text, *pod_set.topology);
+  if (pod_set.topology) {
+    text += "topology;";
+    append_topology(text, *pod_set.topology);
+  }
   text += "]";
 }
 

@@ -15,6 +15,7 @@ namespace {
 struct Domain {
   std::vector<std::string> values;
   int64_t slots = 0;
+  int64_t held = 0;  // of these: not done for good
   int64_t taken = 0;
 };
 
@@ -62,13 +63,12 @@ class PodSetUngater {
   void read_domains() {
     const bool by_host = assignment_.levels.back() == api::kHostnameLabel;
     for (const api::DomainAssignment& domain : assignment_.domains) {
-      int64_t slots = domain.count;
-      if (by_host) {
-        slots = std::min(slots, state_.account.slots(workload_.request.name, pod_set_.name,
-                                                     domain.values.back()));
-      }
+      // Where ranks are done for good nobody comes back; only pods without a rank look there.
+      const int64_t held = by_host ? state_.account.slots(workload_.request.name, pod_set_.name,
+                                                          domain.values.back())
+                                   : domain.count;
       index_.emplace(domain.values, domains_.size());
-      domains_.push_back({domain.values, slots, 0});
+      domains_.push_back({domain.values, domain.count, std::min<int64_t>(held, domain.count), 0});
       for (int32_t i = 0; i < domain.count; ++i) domain_of_rank_.push_back(domains_.size() - 1);
     }
   }
@@ -140,7 +140,7 @@ class PodSetUngater {
     });
     size_t next = 0;
     for (const Waiting& waiting : waiting_) {
-      while (next < domains_.size() && domains_[next].taken >= domains_[next].slots) ++next;
+      while (next < domains_.size() && domains_[next].taken >= domains_[next].held) ++next;
       if (next == domains_.size()) return;
       place(waiting, domains_[next], result);
     }

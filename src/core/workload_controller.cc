@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/job_controller.h"
 #include "core/names.h"
 #include "core/outbox.h"
 #include "core/workload_status.h"
@@ -21,6 +22,7 @@ class Life {
 
   Verdict step() {
     if (object_.meta.deleted || object_.finished) return let_go();
+    if (orphaned()) return finish_orphan();
     if (workload_.reserved()) {
       if (!workload_.evicted()) {
         if (const auto cause = must_leave()) return evict(*cause);
@@ -37,18 +39,44 @@ class Life {
   // Nothing of it is needed any more once its pods are gone.
   Verdict let_go() {
     if (!object_.meta.has_finalizer(names::kInUseFinalizer)) return {};
-    if (object_.meta.deleted && !stopped()) return {};
+    if (object_.meta.deleted && is_the_jobs_own() && !stopped()) return {};
     if (state_.account.live_pods(workload_.request.name) > 0) return {};
     Verdict verdict;
     verdict.write = finalizer_patch(key_, object_.meta, false);
     return verdict;
   }
 
-  // Whether nothing runs of it: its job is suspended (or gone), and so are its pods.
+  // Whether nothing runs of it: its pods are gone, and its job is suspended and as its user wrote
+  // it (or gone). Until then the Workload is needed: only it knows what the user wrote.
   [[nodiscard]] bool stopped() const {
+    if (state_.account.live_pods(workload_.request.name) > 0) return false;
     const Job* job = state_.job_of(workload_);
-    if (job != nullptr && !job->suspended && !job->finished && !job->meta.deleted) return false;
-    return state_.account.live_pods(workload_.request.name) == 0;
+    if (job == nullptr || job->finished || job->meta.deleted) return true;
+    return job->suspended && !job->injected() && job->active_pods == 0;
+  }
+
+  // A second Workload of the same job is not what the job runs by.
+  [[nodiscard]] bool is_the_jobs_own() const {
+    const api::OwnerReference* owner = object_.meta.controller();
+    if (owner == nullptr) return false;
+    const auto job = state_.job_of_uid.find(owner->uid);
+    return job != state_.job_of_uid.end() &&
+           workload_name(job->second, state_.jobs.at(job->second)) == object_.name;
+  }
+
+  // Made for a job that is no more, and left behind. One that still names an owner is deleted with
+  // it; and that owner may only not be known here.
+  [[nodiscard]] bool orphaned() const {
+    const std::string* uid = object_.meta.label(names::kJobUidLabel);
+    return uid != nullptr && object_.meta.controller() == nullptr &&
+           !state_.job_of_uid.contains(*uid);
+  }
+
+  Verdict finish_orphan() {
+    if (state_.account.live_pods(workload_.request.name) > 0) return {};
+    StatusChange change(state_, workload_);
+    change.set(names::kFinished, true, names::kOwnerNotFound, "The job it was made for is gone");
+    return written(change, "finish", "its job is gone");
   }
 
   [[nodiscard]] std::optional<Cause> must_leave() const {

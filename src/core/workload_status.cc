@@ -41,6 +41,38 @@ int32_t reclaimable_of(const State& state, const api::Workload& workload,
   return found == workload.reclaimable.end() ? 0 : found->second;
 }
 
+// The assignment without the places of ranks that are done for good: nobody comes back there. Pods
+// without ranks of their own may come back anywhere, so all of their places stay.
+std::optional<api::TopologyAssignment> remaining(
+    const std::optional<api::TopologyAssignment>& assignment, const Job* job, size_t pod_set) {
+  if (!assignment || job == nullptr || pod_set >= job->pod_sets.size()) return assignment;
+  const std::vector<int32_t>& done = job->pod_sets[pod_set].done_ranks;
+  if (done.empty()) return assignment;
+  api::TopologyAssignment result{assignment->levels, {}};
+  int64_t first = 0;
+  auto next = done.begin();
+  for (const api::DomainAssignment& domain : assignment->domains) {
+    const int64_t end = first + domain.count;
+    const auto beyond = std::lower_bound(next, done.end(), end);
+    const auto left = domain.count - static_cast<int32_t>(beyond - next);
+    if (left > 0) result.domains.push_back({domain.values, left});
+    next = beyond;
+    first = end;
+  }
+  return result;
+}
+
+// What one pod takes: what was admitted, where that is known; the defaults of the namespace may
+// have changed since.
+api::ResourceAmounts admitted_per_pod(const api::ResourceAmounts& now,
+                                      const api::PodSetAssignment& assignment, int32_t count) {
+  api::ResourceAmounts amounts = now;
+  for (const auto& [resource, total] : assignment.usage) {
+    if (resource != "pods" && count > 0) amounts[resource] = total / count;
+  }
+  return amounts;
+}
+
 }  // namespace
 
 StatusChange::StatusChange(const State& state, const WorkloadState& workload)
@@ -153,8 +185,10 @@ std::optional<Holding> holding_of(const State& state, const WorkloadState& workl
       const int64_t part = amount / count * held;
       if (part != 0) holding.reservation.usage[{flavor->second, resource}] += part;
     }
-    HeldPodSet pods{pod_set.name, workload.request.pod_sets[i].requests, "",
-                    workload.assignments[i], reclaimable};
+    const Job* job = state.configuration.reclaimable_pods ? state.job_of(workload) : nullptr;
+    HeldPodSet pods{pod_set.name,
+                    admitted_per_pod(workload.request.pod_sets[i].requests, *assignment, count), "",
+                    remaining(workload.assignments[i], job, i)};
     if (!assignment->flavors.empty()) pods.flavor = assignment->flavors.begin()->second;
     holding.pod_sets.push_back(std::move(pods));
   }
@@ -177,7 +211,7 @@ Holding holding_for(const WorkloadState& workload, const std::string& cluster_qu
       sum = saturating_add(sum, amount);
     }
     holding.pod_sets.push_back(
-        {pod_set.name, pod_set.requests, choices[i].topology_flavor, choices[i].topology, 0});
+        {pod_set.name, pod_set.requests, choices[i].topology_flavor, choices[i].topology});
   }
   return holding;
 }

@@ -29,6 +29,7 @@ core::Job BatchJobAdapter::read(const JsonReader& object) const {
   job.managed_by = read.managed_by == kBuiltInController ? "" : read.managed_by;
   job.suspended = read.suspended;
   job.started = read.start_time.has_value();
+  job.active_pods = read.active;
   read_finish(read, job);
   if (!annotations.ok()) job.problem = annotations.error()->message;
   core::JobPodSet pod_set;
@@ -37,6 +38,9 @@ core::Job BatchJobAdapter::read(const JsonReader& object) const {
   pod_set.pod_template = read.pod_template;
   pod_set.topology = read.topology;
   pod_set.reclaimable = read.reclaimable();
+  if (read.indexed && read.completions == read.parallelism) {
+    pod_set.done_ranks = read.completed_indexes;
+  }
   if (!job.finished) {
     if (const json::value* document = object.object("spec").find("template")) {
       pod_set.document = *document;

@@ -84,10 +84,12 @@ FlavorAssigner::FlavorAssigner(const api::ClusterQueue& queue, const Usage& rese
 std::expected<std::vector<FlavorChoice>, Refused> FlavorAssigner::assign(
     const placement::Workload& workload) {
   assumed_.clear();
+  earlier_.clear();
   std::vector<FlavorChoice> choices(workload.pod_sets.size());
   for (const placement::Members& unit : placement::units_of(workload, {})) {
     if (auto refused = assign_unit(workload, unit.all, choices)) {
       refused->pod_set = unit.all.front();
+      refused->earlier = earlier_;
       return std::unexpected(std::move(*refused));
     }
   }
@@ -130,6 +132,7 @@ std::optional<Refused> FlavorAssigner::assign_unit(const placement::Workload& wo
       refused.refusals.push_back(std::move(*refusal));
     }
     if (!found) return refused;
+    earlier_.insert(earlier_.end(), refused.refusals.begin(), refused.refusals.end());
   }
   return std::nullopt;
 }
@@ -251,6 +254,8 @@ void FlavorAssigner::take(const std::string& flavor, const GroupNeed& need,
       int64_t& assumed = assumed_[{flavor, resource}];
       assumed = saturating_add(assumed, amount);
     }
+    // Pods that ask for nothing still go to the flavor's nodes.
+    if (choices[unit[i]].flavors.empty()) choices[unit[i]].flavors[std::string(kPods)] = flavor;
   }
 }
 

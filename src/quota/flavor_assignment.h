@@ -50,6 +50,8 @@ struct FlavorChoice {
 struct Refused {
   size_t pod_set = 0;  // index of the first that found no flavor
   std::vector<Refusal> refusals;
+  // Of pod sets that did find a flavor, but not the first: with that one, this one might fit.
+  std::vector<Refusal> earlier = {};
 
   [[nodiscard]] Obstacle obstacle() const;  // the most hopeful
   // "couldn't assign flavors to pod set main: ..."
@@ -100,6 +102,7 @@ class FlavorAssigner {
   Place place_;
   bool only_topology_flavors_ = false;  // of the queue: the implicit default applies
   Usage assumed_;                       // by earlier units of the workload
+  std::vector<Refusal> earlier_;        // of units that found a later flavor
 };
 
 }  // namespace phalanx::quota
