@@ -93,8 +93,16 @@ bool CoreHost::carry_out(core::Write& write) {
   const uint64_t number = writes_++;
   const WriteFate fate = options_.fate ? options_.fate(write, number) : WriteFate::kProceed;
   if (fate == WriteFate::kCrashBefore) return false;
-  ApiResult<Stored> result = perform(write);
+  if (fate == WriteFate::kLoseRace) interfere(write);
+  const bool lost = fate == WriteFate::kLoseRequest || fate == WriteFate::kLoseReply;
+  ApiResult<Stored> result = nullptr;
+  if (fate != WriteFate::kLoseRequest) result = perform(write);
   if (fate == WriteFate::kCrashAfter) return false;
+  if (lost) {
+    results_.emplace_back(core::WriteFinished{write.id, core::WriteOutcome::kUnavailable,
+                                              "the API server cannot be reached"});
+    return true;
+  }
   if (!result) {
     results_.emplace_back(
         core::WriteFinished{write.id, outcome_of(result.error()), result.error().message});
@@ -107,6 +115,14 @@ bool CoreHost::carry_out(core::Write& write) {
   }
   results_.emplace_back(core::WriteFinished{write.id, core::WriteOutcome::kDone, ""});
   return true;
+}
+
+void CoreHost::interfere(const core::Write& write) {
+  if (write.verb == core::Verb::kCreate) return;
+  const json::object annotations{{"example.com/touched", std::to_string(writes_)}};
+  [[maybe_unused]] const auto touched =
+      server_.patch(write.key, PatchType::kMerge,
+                    json::object{{"metadata", json::object{{"annotations", annotations}}}});
 }
 
 ApiResult<Stored> CoreHost::perform(const core::Write& write) {

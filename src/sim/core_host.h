@@ -1,8 +1,9 @@
 // Runs the core against the embedded API server: watches, decodes, steps, writes.
 //
 // All writes of one step are carried out at once, in their order, and their results are the first
-// thing the next step hears. A fault plan may end the core's life before or after any single write:
-// it is thrown away and built anew from what the API server holds, as after a crash.
+// thing the next step hears. A fault plan may spoil any single write: end the core's life before or
+// after it (it is built anew from what the API server holds, as after a crash), lose the request or
+// the reply on the way, or let somebody else change the object first.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,14 @@
 
 namespace phalanx::sim {
 
-enum class WriteFate : uint8_t { kProceed, kCrashBefore, kCrashAfter };
+enum class WriteFate : uint8_t {
+  kProceed,
+  kCrashBefore,
+  kCrashAfter,
+  kLoseRequest,
+  kLoseReply,
+  kLoseRace,
+};
 
 struct CoreHostOptions {
   core::Configuration configuration;
@@ -52,6 +60,8 @@ class CoreHost : public Component {
   // Whether the core survived.
   bool carry_out(core::Write& write);
   ApiResult<Stored> perform(const core::Write& write);
+  // Somebody else changes the object, in a way that means nothing.
+  void interfere(const core::Write& write);
   void record(const core::Notice& notice);
 
   ApiServer& server_;

@@ -1,5 +1,6 @@
-// The core is thrown away and built anew before and after every single write, and the cluster ends
-// as if nothing had happened. All truth is in the API server.
+// Every single write goes wrong in every way: the core is thrown away and built anew before it and
+// after it, the request or the reply is lost, somebody else changes the object first. The cluster
+// ends as if nothing had happened. All truth is in the API server.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -9,9 +10,11 @@
 #include <set>
 #include <string>
 
+#include "base/random.h"
 #include "base/yaml.h"
 #include "sim/document.h"
 #include "sim/embedded_cluster.h"
+#include "sim/script_backend.h"
 
 namespace phalanx::sim {
 namespace {
@@ -76,25 +79,39 @@ void add_nodes(EmbeddedCluster& cluster) {
   }
 }
 
+// A crash takes no time, so everything ends in the same place. A write that is sent again comes
+// later: another gang may have been first, in another rack.
+enum class Detail : uint8_t { kPlaces, kRacksCounted };
+
+// Which pod of a Job without ranks is which is up to chance.
+std::string summary_of_pods(const ApiServer& server, Detail detail) {
+  std::map<std::string, std::multiset<std::string>> pods;
+  std::map<std::string, std::set<char>> racks;
+  for (const Stored& pod : server.list(api::Kind::kPod).items) {
+    const std::string owner(string_at(*pod, {"metadata", "labels", "job-name"}));
+    const std::string rank(
+        string_at(*pod, {"metadata", "labels", "batch.kubernetes.io/job-completion-index"}));
+    const std::string node(string_at(*pod, {"spec", "nodeName"}));
+    racks[owner].insert(node.empty() ? '-' : node.front());
+    pods[owner + "/" + rank].insert(fmt::format("{}:{}", detail == Detail::kPlaces ? node : "",
+                                                string_at(*pod, {"status", "phase"})));
+  }
+  std::string text;
+  for (const auto& [name, where] : pods) {
+    text += fmt::format("pods {} {}\n", name, fmt::join(where, " "));
+  }
+  for (const auto& [name, where] : racks) text += fmt::format("racks {} {}\n", name, where.size());
+  return text;
+}
+
 // What a user would call the state of the cluster: without names and versions that chance decides.
-std::string summary(const ApiServer& server) {
+std::string summary(const ApiServer& server, Detail detail) {
   std::string text;
   for (const Stored& job_object : server.list(api::Kind::kJob).items) {
     text += fmt::format("job {} {}\n", string_at(*job_object, {"metadata", "name"}),
                         json::serialize(*find_at(*job_object, {"spec"})));
   }
-  // Which pod of a Job without ranks is which is up to chance.
-  std::map<std::string, std::multiset<std::string>> pods;
-  for (const Stored& pod : server.list(api::Kind::kPod).items) {
-    const std::string owner(string_at(*pod, {"metadata", "labels", "job-name"}));
-    const std::string rank(
-        string_at(*pod, {"metadata", "labels", "batch.kubernetes.io/job-completion-index"}));
-    pods[owner + "/" + rank].insert(fmt::format("{}:{}", string_at(*pod, {"spec", "nodeName"}),
-                                                string_at(*pod, {"status", "phase"})));
-  }
-  for (const auto& [name, where] : pods) {
-    text += fmt::format("pods {} {}\n", name, fmt::join(where, " "));
-  }
+  text += summary_of_pods(server, detail);
   for (const Stored& workload : server.list(api::Kind::kWorkload).items) {
     text += "workload";
     for (const char* type : {"QuotaReserved", "Admitted", "Evicted", "Requeued", "Finished"}) {
@@ -124,32 +141,57 @@ void run_for(EmbeddedCluster& cluster, int seconds) {
 
 struct Run {
   std::string state;
+  std::string state_without_places;
   uint64_t writes = 0;
 };
 
-Run run(const Story& story, uint64_t at, WriteFate fate) {
+using FatePlan = std::function<WriteFate(uint64_t number)>;
+
+Run run(const Story& story, const FatePlan& plan) {
   EmbeddedOptions options;
-  options.host.fate = [at, fate](const core::Write&, uint64_t number) {
-    return number == at ? fate : WriteFate::kProceed;
-  };
-  EmbeddedCluster cluster(options);
+  options.host.fate = [&](const core::Write&, uint64_t number) { return plan(number); };
+  EmbeddedBackend backend(std::move(options));
+  EmbeddedCluster& cluster = backend.cluster();
   for (const Document& document : parse_documents(kSetup).value()) {
     EXPECT_TRUE(cluster.apply(document.value));
   }
   add_nodes(cluster);
   story(cluster);
-  return {summary(cluster.server()), cluster.host().writes()};
+  const auto account = backend.check_account();
+  EXPECT_TRUE(account) << account.error().message;
+  return {summary(cluster.server(), Detail::kPlaces),
+          summary(cluster.server(), Detail::kRacksCounted), cluster.host().writes()};
 }
 
+const std::map<WriteFate, std::string_view> kFates{{WriteFate::kCrashBefore, "crash before"},
+                                                   {WriteFate::kCrashAfter, "crash after"},
+                                                   {WriteFate::kLoseRequest, "request lost"},
+                                                   {WriteFate::kLoseReply, "reply lost"},
+                                                   {WriteFate::kLoseRace, "race lost"}};
+
 void survives_everywhere(const Story& story) {
-  const Run calm = run(story, UINT64_MAX, WriteFate::kProceed);
+  const Run calm = run(story, [](uint64_t) { return WriteFate::kProceed; });
   ASSERT_GT(calm.writes, 5U);
   for (uint64_t at = 0; at < calm.writes; ++at) {
-    for (const WriteFate fate : {WriteFate::kCrashBefore, WriteFate::kCrashAfter}) {
-      const Run crashed = run(story, at, fate);
-      ASSERT_EQ(crashed.state, calm.state)
-          << "write " << at << (fate == WriteFate::kCrashBefore ? ", before" : ", after");
+    for (const auto& [fate, name] : kFates) {
+      const Run spoilt = run(story, [&](uint64_t number) {
+        return number == at ? fate : WriteFate::kProceed;
+      });
+      ASSERT_EQ(spoilt.state_without_places, calm.state_without_places)
+          << "write " << at << ", " << name;
+      const bool delayed = fate == WriteFate::kLoseRequest || fate == WriteFate::kLoseReply;
+      if (!delayed) ASSERT_EQ(spoilt.state, calm.state) << "write " << at << ", " << name;
     }
+  }
+  // Much goes wrong at once, in another way for every seed.
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Random random(seed);
+    const Run spoilt = run(story, [&](uint64_t) {
+      const uint64_t draw = random.below(2 * kFates.size());
+      return draw < kFates.size() ? std::next(kFates.begin(), static_cast<int>(draw))->first
+                                  : WriteFate::kProceed;
+    });
+    ASSERT_EQ(spoilt.state_without_places, calm.state_without_places) << "seed " << seed;
   }
 }
 
