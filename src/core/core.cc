@@ -153,8 +153,27 @@ Verdict Core::reconcile(const api::ObjectKey& key) {
     case Kind::kLocalQueue:
       return reconcile_local_queue(state_, scheduler_, name);
     default:
-      return adapters_.find(key.kind) == nullptr ? Verdict() : reconcile_job(state_, key);
+      if (adapters_.find(key.kind) == nullptr) return {};
+      tell_problem_of_job(key);
+      return reconcile_job(state_, key);
   }
+}
+
+// Once for each problem: a job that waits for a queue is not the place where people look for it.
+void Core::tell_problem_of_job(const api::ObjectKey& key) {
+  const auto job = state_.jobs.find(key);
+  if (job == state_.jobs.end()) return;
+  const std::string& problem = job->second.problem;
+  if (problem.empty() || !is_managed(state_, key, job->second)) {
+    told_problems_.erase(key);
+    return;
+  }
+  if (told_problems_[key] == problem) return;
+  told_problems_[key] = problem;
+  const api::ObjectMeta& meta = job->second.meta;
+  journal_.record(state_.now,
+                  {"misconfigured", key, {{key.text(), meta.resource_version}}, problem, {}});
+  outbox_.notify({key, meta.uid, true, "Misconfigured", problem});
 }
 
 void Core::carry_out(Verdict verdict) {

@@ -82,6 +82,7 @@ class Core {
   void run_controllers();
   [[nodiscard]] Verdict reconcile(const api::ObjectKey& key);
   void carry_out(Verdict verdict);
+  void tell_problem_of_job(const api::ObjectKey& key);
   void run_ungater();
   void report_drift();
 
@@ -96,6 +97,7 @@ class Core {
   std::set<std::string> pods_changed_;  // workloads: looked at once a step, however many pods
   Expected expected_;                // pods that are being un-gated, with their domains
   std::set<std::string> rank_warned_;
+  std::map<api::ObjectKey, std::string> told_problems_;  // of jobs
   std::map<std::string, std::vector<Drift>> reported_drift_;
 };
 

@@ -97,13 +97,6 @@ void Core::put(const api::ObjectKey& key, api::PriorityClass body) {
 }
 
 void Core::put(const api::ObjectKey& key, Job body) {
-  const auto old = state_.jobs.find(key);
-  if (!body.problem.empty() && (old == state_.jobs.end() || old->second.problem != body.problem)) {
-    journal_.record(
-        state_.now,
-        {"misconfigured", key, {{key.text(), body.meta.resource_version}}, body.problem, {}});
-    outbox_.notify({key, body.meta.uid, true, "Misconfigured", body.problem});
-  }
   state_.job_of_uid[body.meta.uid] = key;
   const std::string uid = body.meta.uid;
   // A Workload that was refused may be all right for what the job is now.
@@ -116,6 +109,7 @@ void Core::put(const api::ObjectKey& key, Job body) {
 }
 
 void Core::remove_job(const api::ObjectKey& key) {
+  told_problems_.erase(key);
   const auto found = state_.jobs.find(key);
   if (found == state_.jobs.end()) return;
   const std::string uid = found->second.meta.uid;

@@ -69,7 +69,12 @@ class Performer {
       : backend_(backend), refused_(refused) {}
 
   Result<void> operator()(const ApplyAction& action) {
-    for (const json::value& document : action.documents) {
+    std::optional<json::object> owner;
+    if (action.owner) {
+      ASSIGN_OR_RETURN(owner, reference_to(*action.owner));
+    }
+    for (json::value document : action.documents) {
+      if (owner) ensure_object(document, {"metadata"})["ownerReferences"] = json::array{*owner};
       RETURN_IF_ERROR(check(refused_, text_of(document), error_of(backend_.apply(document))));
     }
     return {};
@@ -129,6 +134,15 @@ class Performer {
   }
 
  private:
+  Result<json::object> reference_to(const ObjectPattern& pattern) {
+    ASSIGN_OR_RETURN(const Stored object, find_object(backend_, pattern));
+    return json::object{{"apiVersion", string_at(*object, {"apiVersion"})},
+                        {"kind", string_at(*object, {"kind"})},
+                        {"name", string_at(*object, {"metadata", "name"})},
+                        {"uid", uid_of(*object)},
+                        {"controller", true}};
+  }
+
   Result<api::ObjectKey> one(const ObjectPattern& pattern) {
     ASSIGN_OR_RETURN(const Stored object, find_object(backend_, pattern));
     return key_of(pattern.kind, *object);

@@ -1,7 +1,7 @@
 // Actions on a cluster, as people write them: what scenarios (sim/scenario.h) and timelines are
 // made of.
 //
-//   apply: {manifest}, [manifests] or a YAML text     as kubectl apply
+//   apply: {manifest}, [manifests] or a YAML text     as kubectl apply; ownedBy: Kind namespace/name
 //   patch: Kind namespace/name                        with: {merge patch}; status: true
 //   delete: Kind namespace/name                       propagation: Background|Foreground|Orphan
 //   node: name or nodes: {label: value}               becomes: Ready, NotReady, Unreachable, ...
@@ -85,6 +85,7 @@ Result<Stored> find_object(const Backend& backend, const ObjectPattern& pattern)
 
 struct ApplyAction {
   std::vector<json::value> documents;
+  std::optional<ObjectPattern> owner = {};  // which controls them
 };
 
 struct PatchAction {

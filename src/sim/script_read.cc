@@ -123,9 +123,13 @@ class ActionReader {
   }
 
   Result<void> read_apply(Action& action) {
-    RETURN_IF_ERROR(only({"apply", "refused"}));
-    ASSIGN_OR_RETURN(auto documents, read_documents(*step_.if_contains("apply"), "apply"));
-    action.what = ApplyAction{std::move(documents)};
+    RETURN_IF_ERROR(only({"apply", "ownedBy", "refused"}));
+    ApplyAction apply;
+    ASSIGN_OR_RETURN(apply.documents, read_documents(*step_.if_contains("apply"), "apply"));
+    if (step_.contains("ownedBy")) {
+      ASSIGN_OR_RETURN(apply.owner, pattern("ownedBy"));
+    }
+    action.what = std::move(apply);
     return read_refused(action);
   }
 

@@ -112,6 +112,18 @@ TEST_F(ScriptTest, AppliesListsAndTexts) {
   for (const char* name : {"a", "b", "c"}) only("Namespace " + std::string(name));
 }
 
+TEST_F(ScriptTest, AppliesWithAnOwner) {
+  add_pod("a");
+  const std::string child =
+      "apply: {apiVersion: v1, kind: Pod, metadata: {name: b},"
+      " spec: {containers: [{name: c, image: i}]}}\n";
+  EXPECT_EQ(run(child + "ownedBy: Pod z"), "there is no Pod default/z");
+  EXPECT_EQ(run(child + "ownedBy: Pod a"), "");
+  const json::array* owners = array_at(*only("Pod b"), {"metadata", "ownerReferences"});
+  ASSERT_NE(owners, nullptr);
+  EXPECT_EQ(string_field(owners->at(0).get_object(), "uid"), uid_of(*only("Pod a")));
+}
+
 TEST_F(ScriptTest, ExpectsRefusals) {
   const std::string bad = "apply: {apiVersion: v1, kind: Namespace, metadata: {name: A_B}}";
   EXPECT_NE(run(bad).find("Namespace A_B: "), std::string::npos);
