@@ -256,6 +256,35 @@ class Stream : public sim::Component {
   Time last_arrival_ = start();
 };
 
+// What placing alone takes for workloads like those of the stream, each after a change of a node, on
+// the cluster that has become empty again: the yardstick for the cost of a whole decision.
+double placement_microseconds(core::Core& core, const core::Adapters& adapters) {
+  constexpr int kRounds = 300;
+  core::State& state = core.state();
+  topology::Cluster& cluster = state.account.cluster();
+  const auto tree = state.account.tree_of("default");
+  CHECK(tree);
+  int64_t nanoseconds = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    const int in_ten = round % 10;
+    const WorkloadClass& size = kClasses[in_ten < 7 ? 0 : (in_ten < 9 ? 1 : 2)];
+    json::value document = workload(size, 0, round);
+    const auto object = core::decode_object(document, adapters);
+    CHECK(object);
+    const core::WorkloadState wanted =
+        core::derive_workload(state, std::get<api::Workload>(object->body));
+    placement::Options options;
+    options.balanced = round % 3 == 2;
+    cluster.put_pod("bench", fmt::format("n{:06}", round % kRackSize), {{"cpu", 1 + round}});
+    const auto start = BenchClock::now();
+    const auto results = state.account.placer().place(*tree, wanted.request, options);
+    nanoseconds += nanoseconds_since(start);
+    CHECK(!results.front().failure);
+  }
+  cluster.remove_pod("bench");
+  return static_cast<double>(nanoseconds) / kRounds * 1e-3;
+}
+
 double process_cpu_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -309,6 +338,8 @@ json::object run(const BenchAdmissionArguments& arguments, const Preset& preset)
           {"workloads", stream.finished()},
           {"decisions", host.core().scheduler().decisions()},
           {"decisions_per_cpu_s", decisions / cpu},
+          {"decision_us", cpu / decisions * 1e6},
+          {"placement_us", placement_microseconds(host.core(), adapters)},
           {"admissions_per_cpu_s", static_cast<double>(stream.finished()) / cpu},
           {"time_to_admission_s", std::move(wait)},
           {"quota_utilisation", busy / static_cast<double>(preset.quota_milli * kQueues)},
