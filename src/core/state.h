@@ -65,7 +65,6 @@ struct State {
   std::map<std::string, api::LimitRange> limit_ranges;  // by full name
   std::map<std::string, api::PriorityClass> priority_classes;
   std::map<std::string, api::PriorityClass> workload_priority_classes;
-  std::map<std::string, Node> nodes_with_problems;  // nodes that cannot take part
   std::map<std::string, Topology> topologies;
   std::map<std::string, api::ResourceFlavor> flavors;
   std::map<std::string, api::ClusterQueue> cluster_queues;
