@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 namespace phalanx {
@@ -37,12 +38,14 @@ size_t edit_distance(std::string_view from, std::string_view to) {
 std::string_view closest(std::string_view name, std::span<const std::string_view> candidates) {
   if (name.size() > kLongestName) return "";
   std::string_view best;
-  size_t least = std::min<size_t>(name.size() / 3 + 2, 4);
+  // Of names that begin alike the one with fewer letters between them.
+  std::pair<size_t, size_t> least{std::min<size_t>(name.size() / 3 + 2, 4), 0};
   for (const std::string_view candidate : candidates) {
     // cohort was meant to be cohortName: one is the beginning of the other.
     const bool begins = std::min(name.size(), candidate.size()) >= 4 &&
                         (candidate.starts_with(name) || name.starts_with(candidate));
-    const size_t distance = begins ? 1 : edit_distance(name, candidate);
+    const size_t letters = edit_distance(name, candidate);
+    const std::pair<size_t, size_t> distance{begins ? 1 : letters, letters};
     if (distance < least) {
       least = distance;
       best = candidate;

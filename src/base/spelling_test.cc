@@ -15,6 +15,12 @@ TEST(SpellingTest, FindsTheNearestName) {
   EXPECT_EQ(closest("deleted", kNames), "delete");
 }
 
+TEST(SpellingTest, OfNamesThatBeginAlikeTheNearerOne) {
+  constexpr std::array<std::string_view, 2> kAlike{"default", "defaultRequest"};
+  EXPECT_EQ(closest("defaultRequests", kAlike), "defaultRequest");
+  EXPECT_EQ(closest("defaults", kAlike), "default");
+}
+
 TEST(SpellingTest, SaysNothingIfNothingIsNear) {
   EXPECT_EQ(closest("zebra", kNames), "");
   EXPECT_EQ(closest(std::string(1000, 'a'), kNames), "");
