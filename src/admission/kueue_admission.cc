@@ -99,14 +99,14 @@ Admitted KueueAdmission::admit(api::Kind kind, const json::value* old_object, js
   return admit(api::info(kind).name, old_object, std::move(object), options);
 }
 
-Admitted KueueAdmission::admit(std::string_view kind, const json::value* old_object,
-                               json::value object, AdmitOptions options) const {
+Admitted KueueAdmission::upgrade(std::string_view kind, json::value object,
+                                 bool strict_fields) const {
   if (auto problems = check_header(kind, object); !problems.empty()) {
     return std::unexpected(std::move(problems));
   }
   const Schema* schema = find_schema(kind, version_of(object));
   CHECK(schema != nullptr);
-  if (auto problems = apply_schema(*schema, object, options.strict_fields); !problems.empty()) {
+  if (auto problems = apply_schema(*schema, object, strict_fields); !problems.empty()) {
     return std::unexpected(std::move(problems));
   }
   if (version_of(object) != kStoredVersion) {
@@ -119,6 +119,12 @@ Admitted KueueAdmission::admit(std::string_view kind, const json::value* old_obj
       return std::unexpected(std::move(problems));
     }
   }
+  return object;
+}
+
+Admitted KueueAdmission::admit(std::string_view kind, const json::value* old_object,
+                               json::value object, AdmitOptions options) const {
+  ASSIGN_OR_RETURN(object, upgrade(kind, std::move(object), options.strict_fields));
   ProblemList problems;
   check_rules(kind, {Place(old_object), Place(&object), options.status}, problems);
   if (!problems.empty()) return std::unexpected(std::move(problems).take());

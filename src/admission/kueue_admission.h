@@ -48,6 +48,10 @@ class KueueAdmission {
   [[nodiscard]] Admitted admit(api::Kind kind, const json::value* old_object, json::value object,
                                AdmitOptions options = {}) const;
 
+  // A document as somebody wrote it, in the stored version: the part of admit() before the rules.
+  [[nodiscard]] Admitted upgrade(std::string_view kind, json::value object,
+                                 bool strict_fields) const;
+
   // The document in another version, "v1beta1" or "v1beta2", without fields that the version does
   // not have.
   [[nodiscard]] Result<json::value> convert(std::string_view kind, json::value document,

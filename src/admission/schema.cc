@@ -206,6 +206,10 @@ Schema::Schema(Schema&&) noexcept = default;
 Schema& Schema::operator=(Schema&&) noexcept = default;
 Schema::~Schema() = default;
 
+Schema Schema::of(std::unique_ptr<const SchemaNode> root) {
+  return Schema(std::move(root));
+}
+
 Result<Schema> Schema::load(const json::value& open_api) {
   ASSIGN_OR_RETURN(std::unique_ptr<SchemaNode> root, load_schema_node(open_api, ""));
   if (const auto metadata = root->properties.find("metadata"); metadata != root->properties.end()) {

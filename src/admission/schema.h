@@ -25,6 +25,8 @@ class Schema {
  public:
   // Takes the openAPIV3Schema of a CRD's version.
   static Result<Schema> load(const json::value& open_api);
+  // Of parts put together elsewhere (admission/built_in_kinds.h).
+  static Schema of(std::unique_ptr<const SchemaNode> root);
 
   Schema(Schema&&) noexcept;
   Schema& operator=(Schema&&) noexcept;

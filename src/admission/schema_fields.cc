@@ -61,7 +61,7 @@ void find_unknown(const SchemaNode& schema, const json::value& value, const Sche
                   ProblemList& problems) {
   if (problems.full()) return;
   if (const json::object* object = value.if_object();
-      object != nullptr && !knows_all_fields(schema)) {
+      object != nullptr && schema.type == SchemaType::kObject && !knows_all_fields(schema)) {
     for (const auto& field : *object) {
       if (schema.find_property(field.key()) != nullptr) continue;
       const std::string_view meant = closest_property(schema, field.key());

@@ -23,6 +23,7 @@ enum class SchemaType : uint8_t {
   kNumber,
   kBoolean,
   kIntOrString,
+  kQuantity,  // a number, or a string that says one
   kAny,
 };
 enum class SchemaFormat : uint8_t { kNone, kInt32, kInt64, kDateTime };

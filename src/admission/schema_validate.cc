@@ -28,18 +28,23 @@ std::string_view name_of(SchemaType type) {
       return "true or false";
     case SchemaType::kIntOrString:
       return "a whole number or a string";
+    case SchemaType::kQuantity:
+      return "a quantity, such as 2, 500m or 16Gi";
     case SchemaType::kAny:
       break;
   }
   return "a value";
 }
 
-std::string_view name_of(const json::value& value) {
+// What a value of a wrong type is: itself, if it is short enough to be read.
+std::string shown(const json::value& value) {
+  constexpr size_t kMost = 40;
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list";
-  if (value.is_string()) return "a string";
-  if (value.is_bool()) return "true or false";
-  return value.is_null() ? "null" : "a number";
+  if (value.is_double()) return fmt::format("{}", value.get_double());
+  if (!value.is_string()) return json::serialize(value);
+  if (value.get_string().size() > kMost) return "a text";
+  return fmt::format("the text \"{}\"", std::string_view(value.get_string()));
 }
 
 // Numbers such as 2.0 are whole, as they are for an API server.
@@ -64,6 +69,8 @@ bool has_type(const json::value& value, SchemaType type) {
       return value.is_bool();
     case SchemaType::kIntOrString:
       return value.is_string() || is_whole_number(value);
+    case SchemaType::kQuantity:
+      return value.is_string() || value.is_number();
     case SchemaType::kAny:
       break;
   }
@@ -72,6 +79,17 @@ bool has_type(const json::value& value, SchemaType type) {
 
 std::string text_of(const json::value& value) {
   return value.is_string() ? std::string(value.get_string()) : json::serialize(value);
+}
+
+// What somebody who wrote this value most likely overlooked, or "".
+std::string_view remedy_for(SchemaType type, const json::value& value) {
+  if (type == SchemaType::kString && (value.is_number() || value.is_bool())) {
+    return "; put it in quotes";
+  }
+  if (!value.is_string() || value.get_string().empty()) return "";
+  json::error_code code;
+  const json::value unquoted = json::parse(value.get_string(), code);
+  return !code && !unquoted.is_string() && has_type(unquoted, type) ? "; remove the quotes" : "";
 }
 
 // "name of the flavor", from "Name of the flavor. More about it."
@@ -94,11 +112,8 @@ class Validator {
   void check(const SchemaNode& schema, const json::value& value, const SchemaPath& path) {
     if (problems_.full() || (value.is_null() && schema.nullable)) return;
     if (!has_type(value, schema.type)) {
-      const bool needs_quotes =
-          schema.type == SchemaType::kString && (value.is_number() || value.is_bool());
-      problems_.add(path.text(),
-                    fmt::format("must be {}, but is {}{}", name_of(schema.type), name_of(value),
-                                needs_quotes ? "; put it in quotes" : ""));
+      problems_.add(path.text(), fmt::format("must be {}, but is {}{}", name_of(schema.type),
+                                             shown(value), remedy_for(schema.type, value)));
       return;
     }
     check_allowed(schema, value, path);
@@ -214,8 +229,13 @@ class Validator {
     const auto number = value.to_number<int64_t>(code);
     if (code) {
       // Fractions have no limits in any schema; what is whole is too large for 64 bits.
-      if (schema.type == SchemaType::kNumber) return;
-      problems_.add(path.text(), fmt::format("{} is too large", json::serialize(value)));
+      if (schema.type != SchemaType::kInteger && schema.type != SchemaType::kIntOrString) return;
+      const bool small = schema.format == SchemaFormat::kInt32;
+      problems_.add(path.text(), fmt::format("is {}, but must be between {} and {}", shown(value),
+                                             small ? std::numeric_limits<int32_t>::min()
+                                                   : std::numeric_limits<int64_t>::min(),
+                                             small ? std::numeric_limits<int32_t>::max()
+                                                   : std::numeric_limits<int64_t>::max()));
       return;
     }
     if (schema.format == SchemaFormat::kInt32 && (number < std::numeric_limits<int32_t>::min() ||

@@ -207,6 +207,7 @@ ApiResult<void> ApiServer::admit(const api::ObjectKey& key, const json::value* o
                            old_object,
                            &object,
                            options.strict_fields};
+  RETURN_IF_ERROR(check_fields(key, object, options.strict_fields));
   RETURN_IF_ERROR(apply_defaults(input, key.kind, object));
   RETURN_IF_ERROR(run_hooks(mutating_, request));
   RETURN_IF_ERROR(apply_defaults(input, key.kind, object));

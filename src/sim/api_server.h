@@ -56,9 +56,9 @@ struct WriteOptions {
   bool status = false;          // through the status subresource
   std::string field_manager{};  // for managedFields; required for kApply
   bool force = false;           // kApply: take fields over from other managers
-  // Refuse fields that the kind does not have, as kubectl asks for; otherwise they are dropped. A
-  // matter of the hooks, which have the schemas of custom resources: the server itself keeps the
-  // unknown fields of built-in kinds.
+  // Refuse fields that the kind does not have, as kubectl asks for. Otherwise hooks drop those of
+  // custom resources, whose schemas they have, and those of built-in kinds are kept: components
+  // write no others, and looking for them costs every write.
   bool strict_fields = false;
 };
 

@@ -247,6 +247,26 @@ future: true
   EXPECT_TRUE(true_at(*queue, {"future"}));
 }
 
+TEST_F(ServerTest, UnknownFieldsAreRefusedIfTheClientAsksForIt) {
+  const WriteOptions strict{.strict_fields = true};
+  const auto create = [&](std::string_view text) {
+    return refusal(server_.create(from_yaml(text), strict));
+  };
+  EXPECT_EQ(create("{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: {paralelism: 2}}"),
+            "400 BadRequest: Job default/a: spec.paralelism: unknown field; did you mean "
+            "`parallelism`?");
+  EXPECT_EQ(create("{apiVersion: v1, kind: Node, metadata: {name: n, lables: {}}}"),
+            "400 BadRequest: Node n: metadata.lables: unknown field; did you mean `labels`?");
+  make("{apiVersion: v1, kind: Node, metadata: {name: n}}");
+  EXPECT_EQ(refusal(merge({api::Kind::kNode, "", "n"}, "spec: {taint: []}", strict)),
+            "400 BadRequest: Node n: spec.taint: unknown field; did you mean `taints`?");
+}
+
+TEST_F(ServerTest, FieldsOfWrongTypesAreRefused) {
+  EXPECT_EQ(create_refusal("{apiVersion: batch/v1, kind: Job, metadata: {name: a}, spec: 5}"),
+            "400 BadRequest: Job default/a: spec: must be an object, but is 5");
+}
+
 TEST_F(ServerTest, TooLargeObjectsAreRefused) {
   json::value queue = from_yaml(kQueue);
   ensure_object(queue, {"spec"})["data"] = std::string(1'600'000, 'x');

@@ -99,6 +99,14 @@ ApiResult<Stored> EmbeddedCluster::apply(json::value document) {
   if (api::info(*kind).namespaced) {
     ensure_namespace(std::string(string_at(document, {"metadata", "namespace"})));
   }
+  // Here and not by the server's converter, which would take fields for unknown silently, and would
+  // see a mixture of versions if the object exists already.
+  if (string_at(document, {"apiVersion"}) != api::api_version(*kind)) {
+    const api::ObjectKey written_key = key_of(*kind, document);
+    auto upgraded = kueue_.upgrade(api::info(*kind).name, std::move(document), true);
+    if (!upgraded) return invalid(written_key, texts_of(upgraded.error()));
+    document = std::move(*upgraded);
+  }
   const json::value* written = find_at(document, {"status"});
   std::optional<json::value> status;
   if (written != nullptr && api::info(*kind).has_status) status = *written;

@@ -97,5 +97,26 @@ TEST(EmbeddedClusterTest, RunsAJobFromManifestToFinished) {
   EXPECT_EQ(integer_at(*queue, {"status", "admittedWorkloads"}), 0);
 }
 
+std::string refusal(EmbeddedCluster& cluster, std::string_view text) {
+  const auto stored = cluster.apply(parse_documents(text)->front().value);
+  return stored ? "" : stored.error().message;
+}
+
+TEST(EmbeddedClusterTest, UnknownFieldsOfOlderVersionsAreRefused) {
+  EmbeddedCluster cluster;
+  constexpr std::string_view kOld = R"(
+apiVersion: kueue.x-k8s.io/v1beta1
+kind: ClusterQueue
+metadata: {name: team}
+)";
+  EXPECT_EQ(refusal(cluster, std::string(kOld) + "spec: {cohrt: all}"),
+            "ClusterQueue team: spec.cohrt: unknown field; did you mean `cohort`?");
+  EXPECT_EQ(refusal(cluster, std::string(kOld) + "spec: {cohort: all}"), "");
+  // Again, over what is stored in the newer version.
+  EXPECT_EQ(refusal(cluster, std::string(kOld) + "spec: {cohort: some}"), "");
+  const Stored queue = cluster.server().get({api::Kind::kClusterQueue, "", "team"});
+  EXPECT_EQ(string_at(*queue, {"spec", "cohortName"}), "some");
+}
+
 }  // namespace
 }  // namespace phalanx::sim

@@ -1,11 +1,23 @@
 #include "sim/kind_rules.h"
 
+#include "admission/built_in_kinds.h"
 #include "sim/cluster_rules.h"
 #include "sim/job_rules.h"
 #include "sim/limit_range_rules.h"
 #include "sim/pod_rules.h"
 
 namespace phalanx::sim {
+
+ApiResult<void> check_fields(const api::ObjectKey& key, const json::value& object,
+                             bool strict_fields) {
+  Problems problems;
+  for (const admission::Problem& problem :
+       admission::built_in_kinds().check(key.kind, object, strict_fields)) {
+    problems.add(problem.path, problem.message);
+  }
+  if (problems.none()) return {};
+  return bad_request(key.text() + ": " + problems.text());
+}
 
 ApiResult<void> apply_defaults(const RuleInput& input, api::Kind kind, json::value& object) {
   switch (kind) {

@@ -19,6 +19,11 @@ struct RuleInput {
   const json::value* old_object = nullptr;  // of an update
 };
 
+// What decoding finds: fields of wrong types, and unknown ones if asked for. Before defaults, which
+// take every field for what it should be.
+ApiResult<void> check_fields(const api::ObjectKey& key, const json::value& object,
+                             bool strict_fields);
+
 // Fills in what the client left out. Runs again after hooks changed the object, so it must change
 // nothing the second time.
 ApiResult<void> apply_defaults(const RuleInput& input, api::Kind kind, json::value& object);

@@ -62,7 +62,7 @@ TEST_F(MetadataTest, LabelsAndAnnotations) {
   EXPECT_TRUE(contains(create("name: n, labels: {a b: c}"), "metadata.labels[a b]"));
   EXPECT_TRUE(contains(create("name: n, labels: {a: b c}"), "metadata.labels[a]: \"b c\""));
   EXPECT_TRUE(contains(create("name: n, labels: {a: true}"),
-                       "metadata.labels[a]: must be a string; put the value in quotes"));
+                       "metadata.labels[a]: must be a string, but is true; put it in quotes"));
   EXPECT_TRUE(contains(create("name: n, labels: [a]"), "metadata.labels: must be an object"));
   EXPECT_TRUE(contains(create("name: n, annotations: {a: 5}"), "metadata.annotations[a]"));
   EXPECT_EQ(create("name: n, annotations: {Example.com/a: any text!}"), "");

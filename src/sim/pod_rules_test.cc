@@ -73,7 +73,7 @@ TEST_F(PodRulesTest, FieldsThatDecidePlacementAreChecked) {
   };
   EXPECT_TRUE(contains(create("restartPolicy: Sometimes"), "spec.restartPolicy"));
   EXPECT_TRUE(contains(create("nodeSelector: {a/b/c: x}"), "spec.nodeSelector[a/b/c]"));
-  EXPECT_TRUE(contains(create("nodeSelector: {a: 5}"), "spec.nodeSelector.a: must be a string"));
+  EXPECT_TRUE(contains(create("nodeSelector: {a: 5}"), "spec.nodeSelector[a]: must be a string"));
   EXPECT_TRUE(contains(create("tolerations: [{key: a, operator: Sometimes}]"),
                        "spec.tolerations[0].operator"));
   EXPECT_TRUE(contains(create("schedulingGates: [{name: a}, {name: a}]"),
