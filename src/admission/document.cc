@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/quantity.h"
+
 namespace phalanx::admission {
 
 Place Place::operator[](std::string_view field) const {
@@ -52,8 +54,7 @@ std::optional<int64_t> Place::number() const {
 }
 
 std::string Place::quantity() const {
-  if (value_ == nullptr) return "";
-  return value_->is_string() ? std::string(value_->get_string()) : json::serialize(*value_);
+  return value_ == nullptr ? "" : quantity_text(*value_);
 }
 
 bool Place::same_as(const Place& other) const {

@@ -122,9 +122,13 @@ void check_topology(const Change& change, ProblemList& problems) {
     problems.add(place.path(), *problem);
     return;
   }
-  // Only where hosts are the leaves do the assignments that exist keep their meaning.
   const std::vector<std::string> old_levels = level_keys(change.before["spec"]["levels"]);
-  if (old_levels.empty() || levels == old_levels) return;
+  if (levels == old_levels) return;
+  for (const Place& level : place.elements()) {
+    check_label_key(level["nodeLabel"].text(), level["nodeLabel"].path(), problems);
+  }
+  // Only where hosts are the leaves do the assignments that exist keep their meaning.
+  if (old_levels.empty()) return;
   if (ends_with_hostname(levels) && ends_with_hostname(old_levels)) return;
   problems.add(place.path(),
                fmt::format("can be changed only while {} is the lowest level, before and after; "

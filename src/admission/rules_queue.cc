@@ -21,7 +21,7 @@ struct QuotaRules {
 std::optional<int64_t> amount_of(std::string_view resource, const Place& quantity,
                                  ProblemList& problems) {
   if (!quantity.present()) return std::nullopt;
-  const auto amount = parse_amount(resource, quantity.quantity());
+  const auto amount = parse_bounded_amount(resource, quantity.quantity());
   if (amount) return *amount;
   problems.add(quantity.path(), amount.error().message);
   return std::nullopt;

@@ -29,6 +29,14 @@ TEST(TopologyRules, LevelsChangeOnlyAboveHosts) {
   EXPECT_NE(problems_of_change("Topology", "", kHosts), "");
 }
 
+TEST(TopologyRules, LevelsAreLabelKeys) {
+  EXPECT_EQ(problems_of_new("Topology", "spec: {levels: [{nodeLabel: rack}, {nodeLabel: a b}]}"),
+            "spec.levels[1].nodeLabel: \"a b\" is not a label key; use up to 63 letters, digits, "
+            "'-', '_' and '.', with an optional DNS name and '/' before them");
+  EXPECT_EQ(problems_of_new("Topology", "spec: {levels: [{nodeLabel: ''}]}"),
+            "spec.levels[0].nodeLabel: must not be empty");
+}
+
 TEST(ResourceFlavorRules, TopologyNameIsSetOnce) {
   EXPECT_EQ(problems_of_change("ResourceFlavor", "", "spec: {topologyName: t}"), "");
   EXPECT_EQ(problems_of_change("ResourceFlavor", "spec: {topologyName: t}",
@@ -144,6 +152,16 @@ TEST(ClusterQueueRules, LimitsAreWithinTheQuotaAndTheCohort) {
     const std::string problems = problems_of_quota("ClusterQueue", in_cohort, field);
     EXPECT_TRUE(problems.contains("\"-1\" is not a quantity of cpu: it is negative")) << problems;
   }
+}
+
+TEST(ClusterQueueRules, QuotasFit64Bits) {
+  const std::string quota(kFirstQuota);
+  EXPECT_EQ(problems_of_quota("ClusterQueue", "cohortName: c", "nominalQuota: '1e30'"),
+            quota +
+                "nominalQuota: \"1e30\" is too large; the largest amount of cpu is "
+                "9223372036854775807m");
+  EXPECT_EQ(problems_of_quota("ClusterQueue", "cohortName: c", "nominalQuota: 9223372036854775"),
+            "");
 }
 
 TEST(CohortRules, MembersQuotaMayBeLentToo) {

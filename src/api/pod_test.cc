@@ -101,7 +101,7 @@ TEST_F(PodTest, APodOccupiesItsNodeUntilItIsDone) {
 
 TEST_F(PodTest, ProblemsNameTheField) {
   (void)requests(R"({"containers":[{},{"resources":{"requests":{"cpu":"lots"}}}]})");
-  EXPECT_TRUE(problem().starts_with("containers[1].resources.requests: ")) << problem();
+  EXPECT_TRUE(problem().starts_with("containers[1].resources.requests[")) << problem();
   status_ = DecodeStatus();
   (void)read_pod(reader(R"({"metadata":{}})"));
   EXPECT_EQ(problem(), "metadata.name: is required");

@@ -1,5 +1,7 @@
 #include "api/resources.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/quantity.h"
@@ -17,11 +19,9 @@ ResourceAmounts read_resources(const JsonReader& reader, std::string_view field)
   }
   for (const auto& [name, quantity] : value->get_object()) {
     const std::string resource(name);
-    const std::string text =
-        quantity.is_string() ? std::string(quantity.get_string()) : json::serialize(quantity);
-    auto amount = parse_amount(resource, text);
+    auto amount = parse_amount(resource, quantity_text(quantity));
     if (!amount) {
-      reader.report(field, amount.error().message);
+      reader.report(fmt::format("{}[{}]", field, resource), amount.error().message);
       continue;
     }
     amounts[resource] = *amount;

@@ -141,6 +141,7 @@ JsonReader::JsonReader(const json::value* value, std::string path, DecodeStatus&
 }
 
 std::string JsonReader::path_of(std::string_view name) const {
+  if (name.empty()) return path_;
   return path_.empty() ? std::string(name) : path_ + "." + std::string(name);
 }
 

@@ -96,6 +96,13 @@ TEST(JsonReader, ProblemsNameTheFieldByItsPath) {
             "pod.spec.size: unknown field");
 }
 
+TEST(JsonReader, AProblemOfTheWholeObjectHasItsPath) {
+  EXPECT_EQ(
+      problem_of(R"({"spec":{}})",
+                 [](const JsonReader& reader) { reader.object("spec").report("", "is required"); }),
+      "pod.spec: is required");
+}
+
 TEST(JsonReader, TheFirstProblemStays) {
   EXPECT_EQ(problem_of(R"({"a":1,"b":2})",
                        [](const JsonReader& reader) {

@@ -48,16 +48,23 @@ std::optional<int> exponent_of(std::string_view text) {
   return sign * value;
 }
 
+struct Amount {
+  int64_t value = 0;
+  bool is_cut = false;      // to what fits 64 bits
+  bool is_rounded = false;  // up to the next unit
+};
+constexpr Amount kCut{kMax, true, false};
+
 // mantissa × 10^tens × 2^twos, rounded up, saturated.
-int64_t scale_up(Wide mantissa, int tens, int twos) {
-  if (mantissa == 0) return 0;
+Amount scale_up(Wide mantissa, int tens, int twos) {
+  if (mantissa == 0) return {};
   for (; twos > 0; --twos) {
     mantissa *= 2;
-    if (mantissa > kWideLimit) return kMax;
+    if (mantissa > kWideLimit) return kCut;
   }
   for (; tens > 0; --tens) {
     mantissa *= 10;
-    if (mantissa > kWideLimit) return kMax;
+    if (mantissa > kWideLimit) return kCut;
   }
   bool inexact = false;
   for (; tens < 0 && mantissa > 0; ++tens) {
@@ -65,12 +72,11 @@ int64_t scale_up(Wide mantissa, int tens, int twos) {
     mantissa /= 10;
   }
   if (inexact) mantissa += 1;
-  return mantissa > static_cast<Wide>(kMax) ? kMax : static_cast<int64_t>(mantissa);
+  if (mantissa > static_cast<Wide>(kMax)) return kCut;
+  return {static_cast<int64_t>(mantissa), false, inexact};
 }
 
-}  // namespace
-
-Result<int64_t> parse_amount(std::string_view resource, std::string_view text) {
+Result<Amount> parse(std::string_view resource, std::string_view text) {
   const auto malformed = [&](std::string_view why) {
     return fail(
         fmt::format("\"{}\" is not a quantity of {}: {}; write a number with an optional unit, "
@@ -116,13 +122,50 @@ Result<int64_t> parse_amount(std::string_view resource, std::string_view text) {
   return malformed(fmt::format("unknown unit \"{}\"", rest));
 }
 
+bool is_binary(std::string_view resource) {
+  return resource == "memory" || resource.starts_with("hugepages-") ||
+         resource.ends_with("storage");
+}
+
+}  // namespace
+
+Result<int64_t> parse_amount(std::string_view resource, std::string_view text) {
+  ASSIGN_OR_RETURN(const Amount amount, parse(resource, text));
+  return amount.value;
+}
+
+Result<int64_t> parse_bounded_amount(std::string_view resource, std::string_view text) {
+  ASSIGN_OR_RETURN(const Amount amount, parse(resource, text));
+  if (!amount.is_cut) return amount.value;
+  return fail(fmt::format("\"{}\" is too large; the largest amount of {} is {}{}", text, resource,
+                          kMax, resource == "cpu" ? "m" : ""));
+}
+
+Result<int64_t> parse_exact_amount(std::string_view resource, std::string_view text) {
+  RETURN_IF_ERROR(parse_bounded_amount(resource, text));
+  ASSIGN_OR_RETURN(const Amount amount, parse(resource, text));
+  if (!amount.is_rounded || !is_counted_whole(resource)) return amount.value;
+  return fail(
+      fmt::format("\"{}\" is not a whole number, but {} cannot be had in part; write {} or {}",
+                  text, resource, amount.value - 1, amount.value));
+}
+
+std::string quantity_text(const json::value& quantity) {
+  if (quantity.is_string()) return std::string(quantity.get_string());
+  // Where JSON would write 1.5E0.
+  if (quantity.is_double()) return fmt::format("{}", quantity.get_double());
+  return json::serialize(quantity);
+}
+
+bool is_counted_whole(std::string_view resource) {
+  return resource != "cpu" && !is_binary(resource);
+}
+
 std::string format_amount(std::string_view resource, int64_t amount) {
   if (resource == "cpu") {
     return amount % 1000 == 0 ? fmt::format("{}", amount / 1000) : fmt::format("{}m", amount);
   }
-  const bool bytes =
-      resource == "memory" || resource.starts_with("hugepages-") || resource.ends_with("storage");
-  if (bytes && amount != 0) {
+  if (is_binary(resource) && amount != 0) {
     for (auto unit = kBinary.rbegin(); unit != kBinary.rend(); ++unit) {
       const int64_t size = int64_t{1} << unit->exponent;
       if (amount % size == 0) return fmt::format("{}{}", amount / size, unit->name);

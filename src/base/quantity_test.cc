@@ -45,6 +45,36 @@ TEST(Quantity, SaturatesInsteadOfWrapping) {
   EXPECT_EQ(amount("memory", "0.00000000000000000000000000000000000000000000000001"), 1);
 }
 
+TEST(Quantity, WhatSomebodyWroteMustFit) {
+  EXPECT_EQ(*parse_exact_amount("memory", "9223372036854775807"), 9223372036854775807);
+  EXPECT_EQ(parse_exact_amount("memory", "9223372036854775808").error().message,
+            "\"9223372036854775808\" is too large; the largest amount of memory is "
+            "9223372036854775807");
+  EXPECT_EQ(parse_bounded_amount("cpu", "1e30").error().message,
+            "\"1e30\" is too large; the largest amount of cpu is 9223372036854775807m");
+  EXPECT_FALSE(parse_exact_amount("memory", "64GB"));
+}
+
+TEST(Quantity, WhatIsCountedWholeHasNoParts) {
+  EXPECT_EQ(*parse_exact_amount("nvidia.com/gpu", "2.0"), 2);
+  EXPECT_EQ(*parse_exact_amount("nvidia.com/gpu", "2000m"), 2);
+  EXPECT_EQ(*parse_exact_amount("cpu", "1.0005"), 1001);
+  EXPECT_EQ(*parse_exact_amount("ephemeral-storage", "0.5"), 1);
+  EXPECT_EQ(
+      parse_exact_amount("nvidia.com/gpu", "1.5").error().message,
+      "\"1.5\" is not a whole number, but nvidia.com/gpu cannot be had in part; write 1 or 2");
+  EXPECT_FALSE(parse_exact_amount("pods", "500m"));
+  EXPECT_EQ(*parse_bounded_amount("nvidia.com/gpu", "1.5"), 2);
+}
+
+TEST(Quantity, NumbersAreShownAsPeopleWriteThem) {
+  EXPECT_EQ(quantity_text(json::value(1.5)), "1.5");
+  EXPECT_EQ(quantity_text(json::value(8)), "8");
+  EXPECT_EQ(quantity_text(json::value("64Gi")), "64Gi");
+  EXPECT_EQ(amount("memory", quantity_text(json::value(1e15))), 1'000'000'000'000'000);
+  EXPECT_EQ(amount("memory", quantity_text(json::value(1e-9))), 1);
+}
+
 TEST(Quantity, MalformedTextIsNamed) {
   for (std::string_view text :
        {"", "x", "1.2.3", "-1", "1 Gi", "Gi", "1GiB", "1e", "1e99999", "."}) {

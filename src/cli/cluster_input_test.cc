@@ -115,7 +115,7 @@ TEST(ClusterInputTest, ErrorsNamePlaceObjectAndField) {
             "f.yaml: line 2: Node n: metadata.labels.a: must be a string");
   EXPECT_TRUE(error_of(R"({"apiVersion":"v1","kind":"List","items":[{"apiVersion":"v1",
       "kind":"Pod","metadata":{"name":"p","namespace":"a"},"spec":{"overhead":{"cpu":"x"}}}]})")
-                  .starts_with("f.yaml: line 1: items[0]: Pod a/p: spec.overhead: \"x\""));
+                  .starts_with("f.yaml: line 1: items[0]: Pod a/p: spec.overhead[cpu]: \"x\""));
   EXPECT_TRUE(error_of("hello").starts_with("f.yaml: line 1: every document must be"));
   EXPECT_TRUE(error_of("metadata: {}").starts_with("f.yaml: line 1: kind: is required"));
   EXPECT_TRUE(error_of("kind: Node").starts_with("f.yaml: line 1: Node: apiVersion: is required"));

@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iostream>
+#include <limits>
 
 #include "base/file.h"
 #include "core/configuration.h"
@@ -59,6 +61,16 @@ Result<Duration> parse_moment(const json::value* value) {
   return *duration;
 }
 
+// The library takes -1 and what is too large for some number or other.
+std::string problem_of_seed(const std::string& text) {
+  uint64_t seed = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, seed);
+  if (stop == end && code == std::errc()) return "";
+  return fmt::format("\"{}\" is no seed; write a whole number from 0 to {}", text,
+                     std::numeric_limits<uint64_t>::max());
+}
+
 }  // namespace
 
 void add_run_options(CLI::App& command, RunArguments& arguments) {
@@ -71,6 +83,7 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
   command.add_option("--feature-gates", arguments.feature_gates, "Gates, as in A=true,B=false")
       ->type_name("TEXT");
   command.add_option("--seed", arguments.seed, "What decides everything random")
+      ->check(problem_of_seed)
       ->capture_default_str();
 }
 

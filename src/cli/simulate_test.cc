@@ -257,6 +257,12 @@ TEST_F(SimulateTest, BadOptionsAreNamed) {
     expect_parts(ran.err, {part});
   }
   EXPECT_EQ(run_phalanx({"simulate", "--nodes", "many"}).code, kBadInput);
+  for (const std::string seed : {"-1", "1.5", "18446744073709551616", "seven", ""}) {
+    const Ran ran = run_phalanx({"simulate", "--nodes", "1 host", "--until", "1s", "--seed", seed});
+    EXPECT_EQ(ran.code, kBadInput) << seed;
+    EXPECT_TRUE(ran.err.contains("--seed: \"" + seed + "\" is no seed; write a whole number"))
+        << ran.err;
+  }
   EXPECT_EQ(run_phalanx({"simulate", "-f", "/no/such/file"}).code, kBadInput);
   const Ran as_json = run_phalanx({"simulate", "-f", "/no/such/file", "-o", "json"});
   EXPECT_TRUE(parse_json(as_json.out)) << as_json.out;

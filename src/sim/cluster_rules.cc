@@ -9,6 +9,7 @@
 #include "api/resources.h"
 #include "api/taint.h"
 #include "sim/document.h"
+#include "sim/resource_rules.h"
 
 namespace phalanx::sim {
 namespace {
@@ -51,8 +52,10 @@ void check_node(const json::value& node, Problems& problems) {
     }
   }
   const JsonReader status = reader.object("status");
-  (void)api::read_resources(status, "allocatable");
-  (void)api::read_resources(status, "capacity");
+  for (const std::string_view field : {"allocatable", "capacity"}) {
+    (void)api::read_resources(status, field);
+    check_amounts(status, field, problems);
+  }
   if (decoding.error()) problems.add("", decoding.error()->message);
   check_conditions(node, problems);
 }

@@ -6,6 +6,7 @@
 #include "api/resources.h"
 #include "base/quantity.h"
 #include "sim/document.h"
+#include "sim/resource_rules.h"
 
 namespace phalanx::sim {
 namespace {
@@ -112,7 +113,10 @@ api::ResourceAmounts pod_limits(const json::value& pod, DecodeStatus& status) {
   return api::read_pod_spec(JsonReader(&limits_only, "", status).object("spec")).requests;
 }
 
-void check_amounts(const JsonReader& limit, Problems& problems) {
+void check_limit(const JsonReader& limit, Problems& problems) {
+  for (const std::string_view field : {"min", "max", "default", "defaultRequest"}) {
+    check_amounts(limit, field, problems);
+  }
   const auto amounts = [&](std::string_view field) { return api::read_resources(limit, field); };
   const auto ordered = [&](std::string_view low, std::string_view high) {
     const api::ResourceAmounts upper = amounts(high);
@@ -159,7 +163,7 @@ void check_limit_range(const json::value& limit_range, Problems& problems) {
     if (type == "Pod" && (limit.has("default") || limit.has("defaultRequest"))) {
       limit.report("", "defaults are for the type Container; a Pod has min and max only");
     }
-    check_amounts(limit, problems);
+    check_limit(limit, problems);
   });
   if (status.error()) problems.add("", status.error()->message);
 }

@@ -12,7 +12,7 @@
 #include "api/node.h"
 #include "base/check.h"
 #include "base/quantity.h"
-#include "sim/names.h"
+#include "sim/resource_rules.h"
 
 namespace phalanx::sim {
 namespace {
@@ -111,10 +111,10 @@ Result<std::pair<std::string, std::string>> parse_amount_of(std::string_view tex
     return wrong(fmt::format("\"{}\" is no amount and resource", fmt::join(words, " ")));
   }
   const std::string resource(words[1]);
-  if (const std::string problem = problem_of_qualified_name(resource); !problem.empty()) {
-    return wrong(fmt::format("\"{}\" is no resource: {}", resource, problem));
+  if (const std::string problem = problem_of_resource_name(resource); !problem.empty()) {
+    return wrong(problem);
   }
-  const auto amount = parse_amount(resource, words[0]);
+  const auto amount = parse_exact_amount(resource, words[0]);
   if (!amount) return wrong(fmt::format("{}: {}", resource, amount.error().message));
   return std::pair(resource, std::string(words[0]));
 }

@@ -8,6 +8,7 @@
 #include "base/quantity.h"
 #include "sim/document.h"
 #include "sim/names.h"
+#include "sim/resource_rules.h"
 
 namespace phalanx::sim {
 namespace {
@@ -19,7 +20,19 @@ bool is_extended(std::string_view resource) {
   return resource.find('/') != std::string_view::npos && !resource.starts_with("kubernetes.io/");
 }
 
+void check_names(const JsonReader& resources, std::string_view field, Problems& problems) {
+  for (const auto& [name, amount] : api::read_resources(resources, field)) {
+    const std::string problem = problem_of_resource_name(name);
+    if (problem.empty()) continue;
+    problems.add(fmt::format("{}[{}]", resources.path_of(field), name), problem);
+  }
+}
+
 void check_limits(const JsonReader& resources, Problems& problems) {
+  for (const std::string_view field : {"requests", "limits"}) {
+    check_names(resources, field, problems);
+    check_amounts(resources, field, problems);
+  }
   const api::ResourceAmounts limits = api::read_resources(resources, "limits");
   for (const auto& [name, request] : api::read_resources(resources, "requests")) {
     const auto limit = limits.find(name);
@@ -51,6 +64,8 @@ class PodSpecCheck {
     if (!spec_.has("containers")) spec_.report("containers", "must hold at least one container");
     check_containers("containers");
     check_containers("initContainers");
+    check_amounts(spec_, "overhead", problems_);
+    check_limits(spec_.object("resources"), problems_);
     check_scalars();
     check_node_selector();
     check_gates();
