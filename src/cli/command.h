@@ -17,7 +17,9 @@ enum ExitCode : int {
   kInternalFault = 3,
 };
 
-// Prints "phalanx: <message>" to standard error and gives kBadInput. Whoever asked for JSON finds
+// Prints "phalanx: <text>" to standard error, on one line: control characters are escaped.
+void remark(const std::string& text);
+// A remark that ends the command; gives kBadInput. Whoever asked for JSON finds
 // {"error": "<message>"} on standard output as well.
 int bad_input(const std::string& message, bool as_json = false);
 

@@ -195,7 +195,7 @@ int run_demo(const Arguments& arguments) {
   if (const auto ready = demo.set_up(*nodes); !ready) return bad_input(ready.error().message);
   const auto played = play(demo, arguments.speed, lasts);
   if (!played) {
-    std::cerr << "phalanx: internal fault: " << played.error().message << "\n";
+    remark("internal fault: " + played.error().message);
     return kInternalFault;
   }
   std::cout << demo.summary();

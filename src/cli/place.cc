@@ -46,10 +46,6 @@ struct Arguments {
   int max_lines = 40;
 };
 
-void remark(const std::string& text) {
-  std::cerr << "phalanx: " << text << "\n";
-}
-
 // Names large files before they are read, if somebody is there to see it.
 void show_progress(const std::string& file) {
   constexpr uintmax_t kLarge = 16U << 20;

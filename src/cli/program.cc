@@ -1,18 +1,27 @@
 #include "cli/program.h"
 
-#include <cstdio>
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <exception>
 #include <iostream>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "base/json.h"
+#include "base/printable.h"
+#include "base/spelling.h"
 #include "cli/command.h"
 
 namespace phalanx::cli {
 
+void remark(const std::string& text) {
+  std::cerr << "phalanx: " << printable(text) << "\n";
+}
+
 int bad_input(const std::string& message, bool as_json) {
-  std::cerr << "phalanx: " << message << "\n";
+  remark(message);
   if (as_json) std::cout << json::object{{"error", message}} << "\n";
   return kBadInput;
 }
@@ -35,10 +44,57 @@ void add_help_command(CLI::App& app, Run& run) {
       if (commands.empty()) {
         return bad_input("help: there is no command \"" + *topic + "\"; see phalanx help");
       }
-      std::cout << commands.front()->help();
+      std::cout << commands.front()->help(app.get_name());
       return kDone;
     };
   });
+}
+
+using Words = std::span<const char* const>;
+
+// Whether JSON was asked for, in arguments that may make no sense otherwise.
+bool asks_for_json(Words words) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    const std::string_view word = words[i];
+    const std::string_view next = i + 1 < words.size() ? words[i + 1] : "";
+    if (word == "--json" || word == "-ojson" || word == "--output=json") return true;
+    if ((word == "-o" || word == "--output") && next == "json") return true;
+  }
+  return false;
+}
+
+// What is wrong with the command that the first word names; "" if nothing is.
+std::string command_problem(const CLI::App& app, Words words) {
+  const auto first =
+      std::ranges::find_if(words, [](std::string_view word) { return !word.starts_with('-'); });
+  if (first == words.end()) return "";
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  if (std::ranges::find(names, *first) != names.end()) return "";
+  const std::vector<std::string_view> candidates(names.begin(), names.end());
+  return fmt::format("there is no command \"{}\"{}", *first, suggestion(*first, candidates));
+}
+
+// An option that was given without anything is a mistake, most likely an empty shell variable.
+std::string empty_value(const CLI::App& app) {
+  for (const CLI::App* command : app.get_subcommands()) {
+    for (const CLI::Option* option : command->get_options()) {
+      if (std::ranges::find(option->results(), "") == option->results().end()) continue;
+      return fmt::format("{}: is empty; give it a value{}",
+                         option->get_positional() ? option->get_name(true) : option->get_name(),
+                         option->get_required() ? "" : ", or leave it out");
+    }
+    if (std::string inside = empty_value(*command); !inside.empty()) return inside;
+  }
+  return "";
+}
+
+// The library's sentence, with the command it is about and where to read on.
+std::string misuse(const CLI::App& app, const std::string& problem) {
+  const auto commands = app.get_subcommands();
+  if (commands.empty()) return "name a command; see phalanx help";
+  const std::string name = commands.front()->get_name();
+  return fmt::format("{}: {}; see phalanx help {}", name, problem, name);
 }
 
 }  // namespace
@@ -56,17 +112,25 @@ int run_program(int argc, const char* const* argv) {
   add_scenario_command(app, run);
   add_bench_command(app, run);
   add_help_command(app, run);
+  const Words words = Words(argv, static_cast<size_t>(argc)).subspan(1);
   try {
+    if (const std::string problem = command_problem(app, words); !problem.empty()) {
+      return bad_input(problem, asks_for_json(words));
+    }
     app.parse(argc, argv);
+    if (const std::string problem = empty_value(app); !problem.empty()) {
+      return bad_input(problem, asks_for_json(words));
+    }
     const int code = run();
     std::cout.flush();
     if (std::cout) return code;
-    std::cerr << "phalanx: standard output could not be written\n";
+    remark("standard output could not be written");
     return kInternalFault;
   } catch (const CLI::ParseError& problem) {
-    return app.exit(problem) == 0 ? kDone : kBadInput;
+    if (problem.get_exit_code() == 0) return app.exit(problem);  // somebody asked for help
+    return bad_input(misuse(app, problem.what()), asks_for_json(words));
   } catch (const std::exception& problem) {
-    std::cerr << "phalanx: internal fault: " << problem.what() << "\n";
+    remark(std::string("internal fault: ") + problem.what());
     return kInternalFault;
   }
 }

@@ -26,6 +26,52 @@ TEST(ProgramTest, VersionAndMisuse) {
   EXPECT_EQ(run_phalanx({"place", "--nonsense"}).code, kBadInput);
 }
 
+TEST(ProgramTest, MisuseIsNamedWithWhereToReadOn) {
+  const Ran mistyped = run_phalanx({"simulte", "-f", "x"});
+  EXPECT_EQ(mistyped.code, kBadInput);
+  EXPECT_EQ(mistyped.err, "phalanx: there is no command \"simulte\"; did you mean `simulate`?\n");
+  EXPECT_EQ(run_phalanx({}).err, "phalanx: name a command; see phalanx help\n");
+  EXPECT_EQ(run_phalanx({"simulate", "--bogus"}).err,
+            "phalanx: simulate: The following argument was not expected: --bogus; see phalanx help "
+            "simulate\n");
+  const Ran gates = run_phalanx({"simulate", "--feature-gates", "Tas=true"});
+  EXPECT_TRUE(gates.err.starts_with("phalanx: --feature-gates: there is no feature gate \"Tas\""))
+      << gates.err;
+}
+
+// Whoever reads JSON finds the error there, whatever was wrong.
+TEST(ProgramTest, MisuseIsToldAsJsonToo) {
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"simulate", "-o", "json", "--bogus"},
+        {"simulate", "--bogus", "--output=json"},
+        {"place", "--json"},
+        {"simulate", "-ojson", "--until", ""},
+        {"simulte", "-o", "json"}}) {
+    const Ran ran = run_phalanx(arguments);
+    EXPECT_EQ(ran.code, kBadInput);
+    const auto document = parse_json(ran.out);
+    ASSERT_TRUE(document) << ran.out;
+    EXPECT_FALSE(document->at("error").as_string().empty());
+  }
+  EXPECT_EQ(run_phalanx({"simulate", "--bogus"}).out, "");
+}
+
+TEST(ProgramTest, AnEmptyValueIsAMistake) {
+  const Ran until = run_phalanx({"simulate", "--until", ""});
+  EXPECT_EQ(until.code, kBadInput);
+  EXPECT_EQ(until.err, "phalanx: --until: is empty; give it a value, or leave it out\n");
+  EXPECT_EQ(run_phalanx({"explain", "-f", "x", ""}).err,
+            "phalanx: NAME: is empty; give it a value\n");
+  EXPECT_NE(run_phalanx({"demo", "--nodes", ""}).err.find("--nodes: is empty"), std::string::npos);
+}
+
+TEST(ProgramTest, MessagesDoNotSteerTheTerminal) {
+  const Ran ran = run_phalanx({"simulate", "--until", "\x1b[2J"});
+  EXPECT_EQ(ran.code, kBadInput);
+  EXPECT_EQ(ran.err.find('\x1b'), std::string::npos);
+  EXPECT_NE(ran.err.find("\\x1b[2J"), std::string::npos) << ran.err;
+}
+
 TEST(ProgramTest, BenchPlacementPrintsOneArrayOfMeasurements) {
   const Ran ran =
       run_phalanx({"bench", "placement", "--nodes", "1000", "--shape", "required-rack-16x8gpu",

@@ -2,6 +2,7 @@
 #include "sim/scenario.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <iostream>
@@ -39,9 +40,16 @@ class ScenarioCommand {
   int run() {
     const bool as_json = arguments_.output == "json";
     if (auto read = read_all(); !read) return bad_input(read.error().message, as_json);
-    if (found_.empty()) {
+    if (names_.empty()) {
       return bad_input(
-          fmt::format("no scenario has a name like \"{}\"; see --only", arguments_.only), as_json);
+          fmt::format("{}: there is no scenario in it; write documents of kind Scenario",
+                      fmt::join(arguments_.paths, ", ")),
+          as_json);
+    }
+    if (found_.empty()) {
+      return bad_input(fmt::format("--only: no scenario has a name like \"{}\"; there are {}",
+                                   arguments_.only, fmt::join(names_, ", ")),
+                       as_json);
     }
     int failed = 0;
     json::array results;
@@ -74,7 +82,6 @@ class ScenarioCommand {
   // Everything is read before anything runs: a mistake in the last file is told at once.
   Result<void> read_all() {
     std::string file;
-    std::set<std::string> names;
     return read_manifests(
         arguments_.paths, [&](const std::string& path) { file = path; },
         [&](const Manifest& manifest) -> Result<void> {
@@ -84,7 +91,7 @@ class ScenarioCommand {
           }
           auto scenario = sim::read_scenario(manifest.value);
           if (!scenario) return within(manifest.origin, scenario.error());
-          if (!names.insert(scenario->name).second) {
+          if (!names_.insert(scenario->name).second) {
             return fail(fmt::format("{}: there is another scenario of this name; give it its own",
                                     manifest.origin));
           }
@@ -143,12 +150,13 @@ class ScenarioCommand {
   // Each is said once, however many scenarios it concerns.
   void warn(const std::vector<std::string>& warnings) {
     for (const std::string& warning : warnings) {
-      if (warned_.insert(warning).second) std::cerr << "phalanx: warning: " << warning << "\n";
+      if (warned_.insert(warning).second) remark("warning: " + warning);
     }
   }
 
   const Arguments& arguments_;
-  std::vector<Found> found_;
+  std::set<std::string> names_;  // of all scenarios that were read
+  std::vector<Found> found_;     // those to run
   std::set<std::string> warned_;
 };
 

@@ -92,6 +92,17 @@ TEST_F(ScenarioCommandTest, ABadFileNamesItsPlaceAndRunsNothing) {
             std::string::npos);
 }
 
+TEST_F(ScenarioCommandTest, NothingToRunIsSaidTruthfully) {
+  const std::string empty = file("# nothing yet\n");
+  EXPECT_EQ(
+      run_phalanx({"scenario", empty}).err,
+      "phalanx: " + empty + ": there is no scenario in it; write documents of kind Scenario\n");
+  const std::string one = file(scenario("a", "steps: [{run: 1s}]"));
+  const Ran none = run_phalanx({"scenario", one, "--only", "b*"});
+  EXPECT_EQ(none.code, kBadInput);
+  EXPECT_EQ(none.err, "phalanx: --only: no scenario has a name like \"b*\"; there are a\n");
+}
+
 TEST_F(ScenarioCommandTest, IncludesFilesFromItsOwnFolder) {
   file("{apiVersion: v1, kind: Namespace, metadata: {name: shared}}\n", "include/namespace.yaml");
   const std::string then = "steps: [{then: [{object: Namespace shared}]}]";

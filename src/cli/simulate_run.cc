@@ -2,14 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <iostream>
 #include <limits>
 
 #include "base/file.h"
+#include "cli/command.h"
 #include "core/configuration.h"
 #include "jobs/batch_job.h"
 #include "sim/document.h"
@@ -25,10 +24,6 @@ constexpr std::string_view kTimelineHelp =
     "write {at: 10m, node: n7, becomes: NotReady} or {at: 1h, apply: {...}}";
 // The sample is not endless here.
 constexpr Duration kSampleArrivals = std::chrono::hours(2);
-
-void remark(const std::string& text) {
-  std::cerr << "phalanx: " << text << "\n";
-}
 
 std::unexpected<RunFailure> bad(std::string message) {
   return std::unexpected(RunFailure{false, std::move(message)});
@@ -97,9 +92,9 @@ Result<core::Configuration> read_configuration(const RunArguments& arguments) {
     configuration = std::move(file.configuration);
   }
   if (!arguments.feature_gates.empty()) {
-    auto warnings = core::apply_feature_gates(arguments.feature_gates, configuration);
-    if (!warnings) return within("--feature-gates", warnings.error());
-    for (const std::string& warning : *warnings) remark(warning);
+    ASSIGN_OR_RETURN(const auto warnings,
+                     core::apply_feature_gates(arguments.feature_gates, configuration));
+    for (const std::string& warning : warnings) remark(warning);
   }
   return configuration;
 }
