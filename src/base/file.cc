@@ -82,6 +82,17 @@ Result<std::string> read_file(const std::string& path) {
   return content;
 }
 
+Result<void> check_writable(const std::string& path) {
+  const bool is_new = ::access(path.c_str(), F_OK) != 0;
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0644);
+  // Nobody reads a pipe before the command that is to write it has begun.
+  if (file < 0 && errno == ENXIO) return {};
+  if (file < 0) return fail(system_error(path));
+  ::close(file);
+  if (is_new) ::unlink(path.c_str());
+  return {};
+}
+
 Result<void> write_file(const std::string& path, const std::string& content) {
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (file < 0) return fail(system_error(path));

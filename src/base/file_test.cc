@@ -62,6 +62,16 @@ TEST_F(FileTest, ErrorsNameTheFile) {
   EXPECT_FALSE(write_file(path("no/such/folder"), "x").has_value());
 }
 
+TEST_F(FileTest, WhatCanBeWrittenIsKnownBefore) {
+  EXPECT_TRUE(check_writable(path("new")));
+  EXPECT_FALSE(std::filesystem::exists(path("new")));
+  ASSERT_TRUE(write_file(path("old"), "content"));
+  EXPECT_TRUE(check_writable(path("old")));
+  EXPECT_EQ(read_file(path("old")).value_or("?"), "content");
+  EXPECT_FALSE(check_writable(path("no/such/folder")));
+  EXPECT_FALSE(check_writable(folder_.string()));
+}
+
 TEST_F(FileTest, GzipIsUnpackedWhateverItsName) {
   const std::string content(300000, 'y');
   ASSERT_TRUE(write_file(path("f.txt"), gzip(content)).has_value());
