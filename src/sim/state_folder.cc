@@ -30,14 +30,24 @@ std::string file_of(const api::KindInfo& about) {
   return std::string(about.plural) + ".yaml";
 }
 
-std::string cluster_text(const ClusterState& state) {
-  return "# When this cluster was saved, and what decides the names and versions to come.\n" +
+// Every name that a file of a saved cluster can have.
+std::set<std::string> all_files() {
+  std::set<std::string> files{std::string(kClusterFile)};
+  for (const api::KindInfo& about : api::all_kinds()) files.insert(file_of(about));
+  return files;
+}
+
+std::string cluster_text(const ClusterState& state, json::array files) {
+  return "# When this cluster was saved, what decides the names and versions to come, and the "
+         "files "
+         "that belong to it.\n" +
          to_yaml(json::object{{"apiVersion", kApiVersion},
                               {"kind", kKind},
                               {"now", format_micro_time(state.now)},
                               // Too large for what YAML readers take for a number.
                               {"resourceVersion", std::to_string(state.resource_version)},
-                              {"randomState", std::to_string(state.random_state)}});
+                              {"randomState", std::to_string(state.random_state)},
+                              {"files", std::move(files)}});
 }
 
 std::string objects_text(const ClusterState& state, api::Kind kind) {
@@ -50,26 +60,14 @@ std::string objects_text(const ClusterState& state, api::Kind kind) {
 }
 
 Result<void> write_all(const ClusterState& state, const fs::path& folder) {
-  RETURN_IF_ERROR(write_file((folder / kClusterFile).string(), cluster_text(state)));
+  json::array files;
   for (const api::KindInfo& about : api::all_kinds()) {
     const std::string text = objects_text(state, about.kind);
     if (text.empty()) continue;
     RETURN_IF_ERROR(write_file((folder / file_of(about)).string(), text));
+    files.emplace_back(file_of(about));
   }
-  return {};
-}
-
-// The old folder, if there is one, must be ours before it is replaced.
-Result<void> check_replaceable(const fs::path& folder) {
-  std::error_code code;
-  if (!fs::exists(folder, code)) return {};
-  if (!fs::is_directory(folder, code)) {
-    return fail(
-        fmt::format("{}: is a file; name a folder to save the cluster in", folder.string()));
-  }
-  if (fs::is_empty(folder, code) || fs::exists(folder / kClusterFile, code)) return {};
-  return fail(fmt::format("{}: holds other files than a saved cluster; name a new folder",
-                          folder.string()));
+  return write_file((folder / kClusterFile).string(), cluster_text(state, std::move(files)));
 }
 
 // Puts `fresh` in the place of `folder`, in one step where the file system can.
@@ -136,6 +134,56 @@ Result<std::vector<Document>> read_documents(const fs::path& folder, const std::
   return documents;
 }
 
+// The old folder, if there is one, must be ours before it is replaced.
+Result<void> check_replaceable(const fs::path& folder) {
+  std::error_code code;
+  if (!fs::exists(folder, code)) return {};
+  if (!fs::is_directory(folder, code)) {
+    return fail(
+        fmt::format("{}: is a file; name a folder to save the cluster in", folder.string()));
+  }
+  const std::set<std::string> ours = all_files();
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end;
+       entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
+    if (ours.contains(name)) continue;
+    return fail(
+        fmt::format("{}: holds other files than a saved cluster, such as {}; name a new "
+                    "folder",
+                    folder.string(), name));
+  }
+  if (code) {
+    return fail(fmt::format("{}: cannot list the folder: {}", folder.string(), code.message()));
+  }
+  if (fs::is_empty(folder, code)) return {};
+  // Others call their files cluster.yaml, too.
+  const auto documents = read_documents(folder, std::string(kClusterFile));
+  const bool is_saved =
+      documents && documents->size() == 1 && string_at(documents->front().value, {"kind"}) == kKind;
+  if (is_saved) return {};
+  return fail(fmt::format("{}: is no {}; name a new folder, or remove this one",
+                          (folder / kClusterFile).string(), kKind));
+}
+
+fs::path folder_path(const std::string& folder) {
+  fs::path path(folder);
+  return path.has_filename() ? path : path.parent_path();  // "folder/"
+}
+
+// An empty folder beside the one to be saved in. It has a name of its own: whatever else stands
+// there is not ours to remove.
+Result<std::string> fresh_folder(const fs::path& target) {
+  RETURN_IF_ERROR(check_replaceable(target));
+  std::error_code code;
+  if (target.has_parent_path()) fs::create_directories(target.parent_path(), code);
+  std::string fresh = target.string() + ".new-XXXXXX";
+  if (code || ::mkdtemp(fresh.data()) == nullptr) {
+    if (!code) code.assign(errno, std::generic_category());
+    return fail(fmt::format("{}: cannot be created: {}", target.string(), code.message()));
+  }
+  return fresh;
+}
+
 Result<void> read_cluster_document(const json::value& document, ClusterState& state) {
   if (string_at(document, {"apiVersion"}) != kApiVersion ||
       string_at(document, {"kind"}) != kKind) {
@@ -156,9 +204,15 @@ class StateReader {
 
   Result<ClusterState> run() {
     std::error_code code;
+    if (!fs::is_directory(folder_, code)) {
+      return fail(fmt::format("{}: there is no such folder; name one that a cluster was saved in",
+                              folder_.string()));
+    }
     if (!fs::exists(folder_ / kClusterFile, code)) {
-      return fail(fmt::format("{}: holds no saved cluster: there is no {}", folder_.string(),
-                              kClusterFile));
+      return fail(
+          fmt::format("{}: holds no saved cluster: there is no {}; name a folder that a cluster "
+                      "was saved in, whole",
+                      folder_.string(), kClusterFile));
     }
     RETURN_IF_ERROR(read_cluster());
     RETURN_IF_ERROR(check_files());
@@ -186,13 +240,29 @@ class StateReader {
     if (!read) {
       return within(fmt::format("{}: line {}", place, documents.front().line), read.error());
     }
+    return check_complete(documents.front().value);
+  }
+
+  // A folder that was copied in part would be another cluster.
+  Result<void> check_complete(const json::value& cluster) {
+    const json::array* files = array_at(cluster, {"files"});
+    if (files == nullptr) return {};
+    for (const json::value& file : *files) {
+      std::error_code code;
+      const fs::path path =
+          folder_ / std::string(file.is_string() ? file.get_string() : json::string());
+      if (fs::exists(path, code)) continue;
+      return fail(
+          fmt::format("{}: is missing, although {} lists it; copy the folder whole, or take the "
+                      "file from the list there",
+                      path.string(), kClusterFile));
+    }
     return {};
   }
 
   // A file with a misspelled name would silently be missing.
   Result<void> check_files() {
-    std::set<std::string> known{std::string(kClusterFile)};
-    for (const api::KindInfo& about : api::all_kinds()) known.insert(file_of(about));
+    const std::set<std::string> known = all_files();
     std::set<std::string> strange;
     std::error_code code;
     for (fs::directory_iterator entry(folder_, code), end; !code && entry != end;
@@ -291,18 +361,18 @@ class StateReader {
 
 }  // namespace
 
-Result<void> save_state(const ClusterState& state, const std::string& folder) {
-  fs::path target(folder);
-  if (!target.has_filename()) target = target.parent_path();  // "folder/"
-  RETURN_IF_ERROR(check_replaceable(target));
+Result<void> check_saveable(const std::string& folder) {
+  const fs::path target = folder_path(folder);
+  ASSIGN_OR_RETURN(const std::string fresh, fresh_folder(target));
   std::error_code code;
-  if (target.has_parent_path()) fs::create_directories(target.parent_path(), code);
-  // A name of its own: whatever else stands beside the folder is not ours to remove.
-  std::string fresh = target.string() + ".new-XXXXXX";
-  if (code || ::mkdtemp(fresh.data()) == nullptr) {
-    if (!code) code.assign(errno, std::generic_category());
-    return fail(fmt::format("{}: cannot be created: {}", target.string(), code.message()));
-  }
+  fs::remove(fresh, code);
+  return {};
+}
+
+Result<void> save_state(const ClusterState& state, const std::string& folder) {
+  const fs::path target = folder_path(folder);
+  ASSIGN_OR_RETURN(const std::string fresh, fresh_folder(target));
+  std::error_code code;
   constexpr fs::perms kUsual = fs::perms::owner_all | fs::perms::group_read |
                                fs::perms::group_exec | fs::perms::others_read |
                                fs::perms::others_exec;

@@ -148,7 +148,32 @@ TEST_F(StateFolderTest, OtherFoldersAreNotReplaced) {
                "is a file"));
 }
 
+// The examples have a cluster.yaml, too.
+TEST_F(StateFolderTest, AFolderIsNotOursBecauseOfAName) {
+  fs::create_directories(folder_);
+  write("cluster.yaml", "apiVersion: v1\nkind: List\nitems: []\n");
+  for (const auto& saved :
+       {save_state(server_.state(), folder_.string()), check_saveable(folder_.string())}) {
+    ASSERT_FALSE(saved);
+    EXPECT_TRUE(contains(saved.error().message, "cluster.yaml: is no ClusterState; name a new"));
+  }
+  fs::remove(folder_ / "cluster.yaml");
+  save();
+  write("jobs.json", "{}");
+  EXPECT_FALSE(check_saveable(folder_.string()));
+  EXPECT_TRUE(fs::exists(folder_ / "jobs.json"));
+}
+
+TEST_F(StateFolderTest, AFolderThatWasCopiedInPartIsNotLoaded) {
+  make_examples();
+  save();
+  fs::remove(folder_ / "pods.yaml");
+  EXPECT_TRUE(contains(load_failure(), "pods.yaml: is missing, although cluster.yaml lists it"));
+}
+
 TEST_F(StateFolderTest, WhatIsNoClusterIsNotLoaded) {
+  EXPECT_TRUE(contains(load_failure(), "there is no such folder; name one"));
+  fs::create_directories(folder_);
   EXPECT_TRUE(contains(load_failure(), "holds no saved cluster: there is no cluster.yaml"));
   save();
   write("cluster.yaml", "a: b");
