@@ -81,7 +81,10 @@ void JobController::observe_job(const Change& change) {
   if (change.before != nullptr) {
     const std::string uid(uid_of(*change.before));
     job_by_uid_.erase(uid);
-    if (change.after == nullptr || uid_of(*change.after) != uid) failures_.erase(uid);
+    if (change.after == nullptr || uid_of(*change.after) != uid) {
+      failures_.erase(uid);
+      refusals_.erase(uid);
+    }
   }
   if (change.after != nullptr) {
     job_by_uid_.insert_or_assign(std::string(uid_of(*change.after)), change.key);
@@ -316,10 +319,44 @@ void JobController::create(Pass& pass, int64_t count) {
     const auto created =
         server_.create(new_pod(pass.job, pass.job.indexed ? std::optional(index) : std::nullopt));
     // Refused, for example by a quota: later, perhaps.
-    if (!created) return pass.wake_by(pass.now + kFirstDelay);
+    if (!created) {
+      return pass.wake_by(pass.now + report_refusal(pass.job, created.error().message));
+    }
+    refusals_.erase(pass.job.uid);
     taken.insert(index);
     ++pass.active;
   }
+}
+
+Duration JobController::report_refusal(const JobView& job, std::string message) {
+  // The name that the pod would have had says nothing, and is another one every time.
+  if (message.starts_with("Pod ")) message.erase(0, message.find(": ") + 2);
+  Refusal& refusal = refusals_[job.uid];
+  const Duration delay = replacement_delay(++refusal.tries);
+  if (std::exchange(refusal.message, message) == message) return delay;
+  const Time now = server_.clock().now();
+  json::object about{{"apiVersion", api::api_version(api::Kind::kJob)},
+                     {"kind", "Job"},
+                     {"name", job.key.name},
+                     {"namespace", job.key.namespace_},
+                     {"uid", job.uid}};
+  json::object metadata{
+      {"name", fmt::format("{}.{:x}", job.key.name, now.time_since_epoch().count())},
+      {"namespace", job.key.namespace_}};
+  // For people; nothing depends on it.
+  [[maybe_unused]] const auto created =
+      server_.create(json::object{{"apiVersion", "v1"},
+                                  {"kind", "Event"},
+                                  {"metadata", std::move(metadata)},
+                                  {"involvedObject", std::move(about)},
+                                  {"reason", kFailedCreate},
+                                  {"message", fmt::format("cannot make pods: {}", message)},
+                                  {"type", "Warning"},
+                                  {"source", json::object{{"component", "job-controller"}}},
+                                  {"firstTimestamp", format_time(now)},
+                                  {"lastTimestamp", format_time(now)},
+                                  {"count", 1}});
+  return delay;
 }
 
 void JobController::finish(Pass& pass) {

@@ -8,6 +8,8 @@
 // - a Job that is decided (SuccessCriteriaMet, FailureTarget) becomes Complete or Failed when the
 //   last of its pods has ended
 // - suspending deletes the active pods without counting them; resuming sets startTime anew
+// - pods that the API server refuses are tried again, after the same delays; an Event FailedCreate
+//   says why
 // - ttlSecondsAfterFinished deletes; pods whose Job is gone lose their finalizer
 //
 // Not here: backoffLimitPerIndex, podFailurePolicy and successPolicy.
@@ -29,6 +31,8 @@
 
 namespace phalanx::sim {
 
+inline constexpr std::string_view kFailedCreate = "FailedCreate";
+
 class JobController : public Component {
  public:
   explicit JobController(ApiServer& server);
@@ -42,6 +46,11 @@ class JobController : public Component {
   struct Failures {
     int64_t since_success = 0;
     Time last;
+  };
+  // Of pods, by the API server.
+  struct Refusal {
+    int64_t tries = 0;  // in a row
+    std::string message;
   };
   // One look at one Job.
   struct Pass {
@@ -75,6 +84,8 @@ class JobController : public Component {
   void suspend(Pass& pass);
   void scale(Pass& pass);
   void create(Pass& pass, int64_t count);
+  // Says so, once for each reason; returns when to try again.
+  Duration report_refusal(const JobView& job, std::string message);
   void finish(Pass& pass);
   void write(Pass& pass);
   // Deletes an active pod; uncounted ones lose their finalizer first.
@@ -86,6 +97,7 @@ class JobController : public Component {
   std::map<std::string, api::ObjectKey> job_by_uid_;
   std::map<std::string, std::set<api::ObjectKey>> pods_by_job_;  // by the Job's uid
   std::map<std::string, Failures> failures_;                     // by the Job's uid
+  std::map<std::string, Refusal> refusals_;                      // by the Job's uid
 };
 
 }  // namespace phalanx::sim
