@@ -37,7 +37,10 @@ json::value with_preconditions(const core::Write& write) {
 }  // namespace
 
 CoreHost::CoreHost(ApiServer& server, const core::Adapters& adapters, CoreHostOptions options)
-    : server_(server), adapters_(adapters), options_(std::move(options)) {
+    : server_(server),
+      adapters_(adapters),
+      options_(std::move(options)),
+      notices_(server.resource_version()) {
   start_core();
 }
 

@@ -73,7 +73,7 @@ class CoreHost : public Component {
   std::optional<Time> wake_at_;
   bool synced_ = false;
   uint64_t writes_ = 0;
-  uint64_t notices_ = 0;
+  uint64_t notices_;  // names Events; goes on where a saved cluster ended
   double core_cpu_seconds_ = 0;
 };
 

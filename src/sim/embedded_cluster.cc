@@ -5,6 +5,7 @@
 #include "core/names.h"
 #include "jobs/batch_job.h"
 #include "sim/document.h"
+#include "sim/manifest.h"
 
 namespace phalanx::sim {
 namespace {
@@ -17,12 +18,9 @@ std::string texts_of(const std::vector<admission::Problem>& problems) {
   return text;
 }
 
-// What an API server gives out is no part of a manifest.
-void drop_server_fields(json::value& document) {
-  for (const std::string_view field :
-       {"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "selfLink"}) {
-    erase_at(document, {"metadata", field});
-  }
+Simulation simulation_of(EmbeddedOptions& options) {
+  if (options.saved) return Simulation(std::move(*options.saved));
+  return {options.start, options.seed};
 }
 
 }  // namespace
@@ -30,7 +28,7 @@ void drop_server_fields(json::value& document) {
 EmbeddedCluster::EmbeddedCluster(EmbeddedOptions options)
     : adapters_(jobs::all_adapters()),
       configuration_(options.host.configuration),
-      simulation_(options.start, options.seed) {
+      simulation_(simulation_of(options)) {
   ApiServer& api = server();
   api.set_converter([this](api::Kind kind, json::value& document) -> ApiResult<void> {
     const api::KindInfo& about = api::info(kind);
@@ -91,11 +89,15 @@ void EmbeddedCluster::ensure_namespace(const std::string& name) {
 }
 
 ApiResult<Stored> EmbeddedCluster::apply(json::value document) {
-  drop_server_fields(document);
+  drop_generated_fields(document);
+  complete_conditions(document, now());
   const auto kind =
       api::find_kind(string_at(document, {"apiVersion"}), string_at(document, {"kind"}));
   const WriteOptions strict{.status = false, .field_manager = "", .strict_fields = true};
   if (!kind) return server().create(std::move(document), strict);  // says what is wrong
+  if (const auto checked = check_run_annotations(document); !checked) {
+    return invalid(key_of(*kind, document), checked.error().message);
+  }
   if (api::info(*kind).namespaced) {
     ensure_namespace(std::string(string_at(document, {"metadata", "namespace"})));
   }

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "admission/kueue_admission.h"
@@ -17,6 +18,8 @@ namespace phalanx::sim {
 struct EmbeddedOptions {
   uint64_t seed = 1;
   Time start = Time(std::chrono::sys_days(std::chrono::year(2026) / 1 / 1));
+  // Goes on from there instead; seed and start have no say then.
+  std::optional<ClusterState> saved;
   ClusterOptions actors;
   CoreHostOptions host;
 };
@@ -35,8 +38,8 @@ class EmbeddedCluster {
 
   // Takes a manifest in, as kubectl apply does: creates the object, or changes it to what the
   // manifest says. Fields that the kind does not have are refused. A namespace that is missing is
-  // created, and a status that the manifest carries (of a node, say) is written, too. What only an
-  // API server gives out (uid, resourceVersion, ...) is left out of account.
+  // created, and a status that the manifest carries (of a node, say) is written, too. What is
+  // generated, missing or wrong in it is dealt with by sim/manifest.h.
   ApiResult<Stored> apply(json::value document);
 
  private:

@@ -22,29 +22,14 @@ using std::chrono::seconds;
 constexpr Duration kRetryDelay = seconds(1);
 constexpr int64_t kKilledExitCode = 143;  // ended by SIGTERM
 
-// nullopt if it is no exit code; 0 if there is no annotation.
+// nullopt if it is no exit code.
 std::optional<int64_t> exit_code_of(const json::value& pod) {
   const std::string_view text = annotation_of(pod, kExitCodeAnnotation);
-  if (text.empty()) return 0;
   int64_t code = 0;
   const auto [stop, problem] = std::from_chars(text.data(), text.data() + text.size(), code);
   const bool whole = problem == std::errc() && stop == text.data() + text.size();
   if (!whole || code < 0 || code > 255) return std::nullopt;
   return code;
-}
-
-// What is wrong with the annotations that decide how the pod runs; "" if nothing is.
-std::string annotation_problem(const json::value& pod) {
-  for (const std::string_view name : {kRunForAnnotation, kTerminatesAfterAnnotation}) {
-    const std::string_view text = annotation_of(pod, name);
-    if (text.empty()) continue;
-    if (const auto duration = parse_duration(text); !duration) {
-      return fmt::format("metadata.annotations[{}]: {}", name, duration.error().message);
-    }
-  }
-  if (exit_code_of(pod)) return "";
-  return fmt::format("metadata.annotations[{}]: \"{}\" is no exit code; write 0 to 255",
-                     kExitCodeAnnotation, annotation_of(pod, kExitCodeAnnotation));
 }
 
 // 10 s, doubling, at most 5 min.
@@ -64,6 +49,20 @@ const json::value* first_container(const json::value& pod) {
 }
 
 }  // namespace
+
+std::string run_annotation_problem(const json::value& pod) {
+  const json::object* annotations = object_at(pod, {"metadata", "annotations"});
+  if (annotations == nullptr) return "";
+  for (const std::string_view name : {kRunForAnnotation, kTerminatesAfterAnnotation}) {
+    if (!annotations->contains(name)) continue;
+    if (const auto duration = parse_duration(annotation_of(pod, name)); !duration) {
+      return fmt::format("metadata.annotations[{}]: {}", name, duration.error().message);
+    }
+  }
+  if (!annotations->contains(kExitCodeAnnotation) || exit_code_of(pod)) return "";
+  return fmt::format("metadata.annotations[{}]: \"{}\" is no exit code; write 0 to 255",
+                     kExitCodeAnnotation, annotation_of(pod, kExitCodeAnnotation));
+}
 
 Kubelets::Kubelets(ApiServer& server, KubeletOptions options)
     : server_(server), options_(options), informer_(server, {api::Kind::kNode, api::Kind::kPod}) {}
@@ -214,7 +213,7 @@ void Kubelets::act(const api::ObjectKey& key) {
 
 void Kubelets::admit(const api::ObjectKey& key, const json::value& pod, PodRecord& record) {
   const Time now = server_.clock().now();
-  if (const std::string problem = annotation_problem(pod); !problem.empty()) {
+  if (const std::string problem = run_annotation_problem(pod); !problem.empty()) {
     write(key, pod, refused_status(pod, "InvalidAnnotation", problem, now));
     return;
   }
@@ -241,7 +240,8 @@ void Kubelets::admit(const api::ObjectKey& key, const json::value& pod, PodRecor
 
 void Kubelets::finish_run(const api::ObjectKey& key, const json::value& pod) {
   const Time now = server_.clock().now();
-  const int64_t exit_code = exit_code_of(pod).value_or(1);
+  const bool says = !annotation_of(pod, kExitCodeAnnotation).empty();
+  const int64_t exit_code = says ? exit_code_of(pod).value_or(1) : 0;
   write(key, pod,
         restarts(pod, exit_code) ? restarting_status(pod, exit_code, now)
                                  : ended_status(pod, exit_code, now));

@@ -38,6 +38,10 @@ inline constexpr std::string_view kRunForAnnotation = "phalanx.dev/run-for";
 inline constexpr std::string_view kExitCodeAnnotation = "phalanx.dev/exit-code";
 inline constexpr std::string_view kTerminatesAfterAnnotation = "phalanx.dev/terminates-after";
 
+// What is wrong with the annotations of a pod or pod template that decide how it runs; "" if
+// nothing is.
+std::string run_annotation_problem(const json::value& pod);
+
 struct KubeletOptions {
   Duration start_delay = std::chrono::seconds(1);
   std::optional<Duration> run_for = std::nullopt;  // nullopt: until somebody ends it
