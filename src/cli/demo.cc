@@ -87,10 +87,11 @@ class Demo {
     const auto gauge = history_->gauges().nodes.find(resource());
     const double used = gauge == history_->gauges().nodes.end() ? 0 : gauge->second.average() * 100;
     std::string text = fmt::format(
-        "{} of cluster time: {} jobs submitted, {} admitted, {} finished, {} failed, {} wait. On "
+        "{} of cluster time: {} job{} submitted, {} admitted, {} finished, {} failed, {} wait. On "
         "average {:.1f}% of {} was in use",
-        short_duration(now() - history_->start()), totals.submitted, totals.admitted,
-        totals.finished, totals.failed, waiting(), used, resource());
+        short_duration(now() - history_->start()), totals.submitted,
+        totals.submitted == 1 ? "" : "s", totals.admitted, totals.finished, totals.failed,
+        waiting(), used, resource());
     if (totals.admitted > 0) {
       text += fmt::format(", and a job waited {}",
                           short_duration(totals.waited / static_cast<int64_t>(totals.admitted)));
@@ -145,8 +146,9 @@ class Log {
 };
 
 // Lets the cluster run and shows it until somebody has seen enough.
-Result<void> play(Demo& demo, double speed, std::optional<milliseconds> lasts) {
-  LiveTerminal terminal;
+Result<void> play(Demo& demo, double speed, std::optional<milliseconds> lasts,
+                  const StopSignals& signals) {
+  LiveTerminal terminal(signals);
   Log log;
   if (!lasts && !terminal.interactive()) lasts = kWithoutTerminal;
   const WallClock::time_point begun = WallClock::now();
@@ -191,9 +193,11 @@ int run_demo(const Arguments& arguments) {
   options.seed = arguments.run.seed;
   options.host.configuration = std::move(*configuration);
   options.host.write_events = false;  // they would pile up
+  // From here on there is something to sum up.
+  const StopSignals signals;
   Demo demo(*nodes, std::move(options));
   if (const auto ready = demo.set_up(*nodes); !ready) return bad_input(ready.error().message);
-  const auto played = play(demo, arguments.speed, lasts);
+  const auto played = play(demo, arguments.speed, lasts, signals);
   if (!played) {
     remark("internal fault: " + played.error().message);
     return kInternalFault;
@@ -213,9 +217,11 @@ void add_demo_command(CLI::App& app, Run& run) {
                    "End after this time; without it, on q or Ctrl-C (30s without a terminal)")
       ->type_name("DURATION");
   command->add_option("--speed", arguments->speed, "Times as fast as real time")
-      ->check(CLI::Range(0.001, 100'000.0))
+      ->type_name("X")
+      ->check(CLI::Range(0.001, 100'000.0).description(""))
       ->capture_default_str();
   add_run_options(*command, arguments->run);
+  command->footer("Everything else is in docs/reference/demo.md.");
   command->callback([arguments, &run] { run = [arguments] { return run_demo(*arguments); }; });
 }
 

@@ -45,12 +45,35 @@ TEST(DemoTest, BadOptionsAreNamed) {
 }
 
 TEST(LiveTerminalTest, ASignalIsHeardAndDoesNotEndTheProgram) {
-  LiveTerminal terminal;
+  const StopSignals signals;
+  LiveTerminal terminal(signals);
   EXPECT_EQ(terminal.wait(std::chrono::milliseconds(0)), LiveTerminal::Wish::kGoOn);
-  ASSERT_EQ(raise(SIGWINCH), 0);
-  EXPECT_EQ(terminal.wait(std::chrono::milliseconds(0)), LiveTerminal::Wish::kRedraw);
   ASSERT_EQ(raise(SIGTERM), 0);
   EXPECT_EQ(terminal.wait(std::chrono::milliseconds(0)), LiveTerminal::Wish::kQuit);
+}
+
+TEST(StopSignalsTest, TheFirstIsAWishAndTheSecondAnEnd) {
+  const StopSignals signals;
+  const auto now = std::chrono::steady_clock::now();
+  EXPECT_FALSE(signals.wait_until(now));
+  EXPECT_EQ(signals.received(), 0);
+  ASSERT_EQ(raise(SIGINT), 0);
+  EXPECT_TRUE(signals.wait_until(now + std::chrono::hours(1)));
+  EXPECT_EQ(signals.received(), SIGINT);
+  EXPECT_EXIT(raise(SIGTERM), testing::KilledBySignal(SIGTERM), "");
+}
+
+TEST(StopSignalsTest, WhatWasToBeIgnoredIsIgnored) {
+  struct sigaction ignore{};
+  struct sigaction old{};
+  ignore.sa_handler = SIG_IGN;
+  ASSERT_EQ(sigaction(SIGHUP, &ignore, &old), 0);
+  {
+    const StopSignals signals;
+    ASSERT_EQ(raise(SIGHUP), 0);
+    EXPECT_EQ(signals.received(), 0);
+  }
+  ASSERT_EQ(sigaction(SIGHUP, &old, nullptr), 0);
 }
 
 }  // namespace

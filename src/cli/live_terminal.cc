@@ -2,14 +2,13 @@
 
 #include <poll.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 
-#include "base/check.h"
 #include "cli/terminal_style.h"
 
 namespace phalanx::cli {
@@ -19,34 +18,45 @@ constexpr int kMostLines = 10'000;                           // of the style; th
 constexpr std::string_view kEnter = "\x1b[?1049h\x1b[?25l";  // alternate screen, no cursor
 constexpr std::string_view kLeave = "\x1b[?25h\x1b[?1049l";
 
+void write_all(std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t count = ::write(STDOUT_FILENO, text.data(), text.size());
+    if (count < 0 && errno != EINTR && errno != EAGAIN) return;
+    if (count > 0) text.remove_prefix(static_cast<size_t>(count));
+  }
+}
+
+// What a signal handler needs to put the terminal back.
+termios keys_before{};
+bool keys_changed = false;
+
+void leave() {
+  write_all(kLeave);
+  if (keys_changed) ::tcsetattr(STDIN_FILENO, TCSANOW, &keys_before);
+}
+
 }  // namespace
 
-LiveTerminal::LiveTerminal() : interactive_(::isatty(STDOUT_FILENO) == 1) {
-  sigset_t mask;
-  sigemptyset(&mask);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&mask, number);
-  CHECK(pthread_sigmask(SIG_BLOCK, &mask, &old_mask_) == 0);
-  signals_ = ::signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-  CHECK(signals_ >= 0);
+LiveTerminal::LiveTerminal(const StopSignals& signals)
+    : signals_(signals), interactive_(::isatty(STDOUT_FILENO) == 1) {
   if (!interactive_) return;
-  if (::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &old_keys_) == 0) {
-    termios keys = old_keys_;
+  keys_changed = false;
+  if (::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &keys_before) == 0) {
+    termios keys = keys_before;
     keys.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
     keys.c_cc[VMIN] = 0;
     keys.c_cc[VTIME] = 0;
-    changed_keys_ = ::tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
-    reads_keys_ = changed_keys_;
+    keys_changed = ::tcsetattr(STDIN_FILENO, TCSANOW, &keys) == 0;
+    reads_keys_ = keys_changed;
   }
-  write_all(std::string(kEnter));
+  StopSignals::before_sudden_end(leave);
+  write_all(kEnter);
 }
 
 LiveTerminal::~LiveTerminal() {
-  if (interactive_) write_all(std::string(kLeave));
-  if (changed_keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &old_keys_);
-  // Whoever pressed Ctrl-C twice has been heard.
-  (void)read_signals();
-  ::close(signals_);
-  pthread_sigmask(SIG_SETMASK, &old_mask_, nullptr);
+  if (!interactive_) return;
+  StopSignals::before_sudden_end(nullptr);
+  leave();
 }
 
 Screen LiveTerminal::screen() const {
@@ -71,24 +81,11 @@ void LiveTerminal::show(const std::string& frame) {
 }
 
 LiveTerminal::Wish LiveTerminal::wait(std::chrono::milliseconds duration) {
-  std::array<pollfd, 2> files{{{signals_, POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}}};
-  const int ready = ::poll(files.data(), reads_keys_ ? 2 : 1,
-                           static_cast<int>(std::max<int64_t>(0, duration.count())));
-  if (ready <= 0) return Wish::kGoOn;
-  const Wish wish = read_signals();
-  if (wish == Wish::kQuit || files[1].revents == 0) return wish;
-  const Wish key = read_keys();
-  return key == Wish::kGoOn ? wish : key;
-}
-
-LiveTerminal::Wish LiveTerminal::read_signals() {
-  Wish wish = Wish::kGoOn;
-  signalfd_siginfo signal{};
-  while (::read(signals_, &signal, sizeof signal) == sizeof signal) {
-    if (signal.ssi_signo != SIGWINCH) return Wish::kQuit;
-    wish = Wish::kRedraw;
-  }
-  return wish;
+  std::array<pollfd, 2> files{{{signals_.file(), POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}}};
+  ::poll(files.data(), reads_keys_ ? 2 : 1,
+         static_cast<int>(std::max<int64_t>(0, duration.count())));
+  if (signals_.received() != 0) return Wish::kQuit;
+  return files[1].revents == 0 ? Wish::kGoOn : read_keys();
 }
 
 LiveTerminal::Wish LiveTerminal::read_keys() {
@@ -102,15 +99,6 @@ LiveTerminal::Wish LiveTerminal::read_keys() {
     }
   }
   return Wish::kGoOn;
-}
-
-void LiveTerminal::write_all(const std::string& text) {
-  size_t written = 0;
-  while (written < text.size()) {
-    const ssize_t count = ::write(STDOUT_FILENO, text.data() + written, text.size() - written);
-    if (count < 0 && errno != EINTR && errno != EAGAIN) return;
-    if (count > 0) written += static_cast<size_t>(count);
-  }
 }
 
 }  // namespace phalanx::cli

@@ -52,9 +52,21 @@ class Drawing {
 
  private:
   void header() {
-    lines_.push_back(fmt::format("Phalanx  {} (x{:g})  {} nodes, {} of {} in use  q quits",
-                                 clock_text(view_.elapsed), view_.speed, view_.nodes,
-                                 percent_of(view_.whole), view_.resource));
+    const std::string clock = fmt::format("{} (x{:g})", clock_text(view_.elapsed), view_.speed);
+    const std::string nodes = fmt::format("{} node{}", view_.nodes, view_.nodes == 1 ? "" : "s");
+    std::string used = percent_of(view_.whole);
+    used.erase(0, used.find_first_not_of(' '));
+    // The longest that fits: how to end it, how full it is and the time come before the rest.
+    for (const std::string& line :
+         {fmt::format("Phalanx  {}  {}, {} of {} in use  q quits", clock, nodes, used,
+                      view_.resource),
+          fmt::format("Phalanx  {}  {}, {} in use  q quits", clock, nodes, used),
+          fmt::format("{}  {} in use  q quits", clock, used),
+          fmt::format("{}  {}  q quits", clock_text(view_.elapsed), used)}) {
+      if (lines_.empty() || static_cast<int>(lines_.front().size()) > screen_.columns) {
+        lines_.assign(1, line);
+      }
+    }
   }
 
   [[nodiscard]] std::string bar(const LiveDomain& domain, int width) const {
@@ -118,8 +130,9 @@ class Drawing {
     int shown = 0;
     for (const LiveWaiting& entry : view_.waiting) {
       if (++shown == most) break;
-      lines_.push_back(fmt::format("{:<{}} {:>3} pods {:>8}  {}", entry.name, width, entry.pods,
-                                   short_duration(entry.waited), entry.reason));
+      lines_.push_back(fmt::format("{:<{}} {:>3} pod{} {:>8}  {}", entry.name, width, entry.pods,
+                                   entry.pods == 1 ? " " : "s", short_duration(entry.waited),
+                                   entry.reason));
     }
   }
 

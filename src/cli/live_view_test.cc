@@ -43,7 +43,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 TEST(LiveViewTest, ShowsDomainsQueuesWhatWaitsAndEvents) {
   const std::string text = draw_live_view(sample(), {80, 24, {}});
   for (const std::string_view part :
-       {"day 2 03:00:05 (x60)", "32 nodes", " 50% of nvidia.com/gpu", "q quits",
+       {"day 2 03:00:05 (x60)", "32 nodes", "50% of nvidia.com/gpu", "q quits",
         "b1 ######......  50%  r1 ##########  r2 ..........",
         "research #########...  75%  96 of 128  3 admitted, 0 pending", "-- waiting: 2",
         "ml/train  16 pods       3m  needs 16, room for 8", "6 submitted, 3 finished, 0 failed",
@@ -51,6 +51,19 @@ TEST(LiveViewTest, ShowsDomainsQueuesWhatWaitsAndEvents) {
     EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
   }
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+}
+
+// How to end it and how full it is can be read on any screen.
+TEST(LiveViewTest, TheHeaderFits) {
+  LiveView view = sample();
+  view.nodes = 200'000;
+  view.elapsed = std::chrono::hours(24 * 100);
+  for (const int columns : {200, 80, 60, 45, 32}) {
+    const std::string header = lines_of(draw_live_view(view, {columns, 24, {}})).front();
+    EXPECT_LE(header.size(), static_cast<size_t>(columns)) << header;
+    EXPECT_TRUE(header.ends_with("  q quits")) << header;
+    EXPECT_NE(header.find("50%"), std::string::npos) << header;
+  }
 }
 
 TEST(LiveViewTest, FillsTheScreenAndNoMore) {
