@@ -1,4 +1,6 @@
 // `phalanx explain` as a user runs it.
+#include <fmt/format.h>
+
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/simulate_testing.h"
@@ -67,7 +69,8 @@ TEST_F(ExplainTest, SetAsideAndNotManagedAreSaid) {
   lost.labels = "kueue.x-k8s.io/queue-name: nowhere";
   Ran ran = explain(manifest(lost), "lost");
   EXPECT_EQ(ran.code, kExplainedNo);
-  expect_parts(ran.out, {"Job ml/lost: set aside", "LocalQueue nowhere doesn't exist"});
+  expect_parts(ran.out,
+               {"Job ml/lost: set aside", "LocalQueue ml/nowhere doesn't exist; create it"});
   TestJob free{"free"};
   free.labels = "team: none";
   ran = explain(manifest(free), "free");
@@ -75,12 +78,95 @@ TEST_F(ExplainTest, SetAsideAndNotManagedAreSaid) {
   expect_parts(ran.out, {"Job ml/free: not managed", "kueue.x-k8s.io/queue-name"});
 }
 
-TEST_F(ExplainTest, WhoIsBehindInAStrictQueueHearsWhom) {
-  const std::string strict = R"(---
+// Every way in which a queue can be out of order, with what to do about it.
+TEST_F(ExplainTest, AQueueOutOfOrderIsExplainedWithItsRemedy) {
+  const auto after = [&](std::string_view event) {
+    const std::string timeline = fmt::format(
+        "---\n{{apiVersion: phalanx.dev/v1, kind: Timeline, events: [{{at: 0s, {}}}]}}\n", event);
+    const Ran ran = explain(timeline + manifest({"a"}), "a");
+    EXPECT_EQ(ran.code, kExplainedNo) << ran.err;
+    expect_parts(ran.out, {"Job ml/a: set aside"});
+    return ran.out;
+  };
+  expect_parts(after("patch: ClusterQueue team, with: {spec: {stopPolicy: Hold}}"),
+               {"ClusterQueue team is inactive: it is stopped; set its spec.stopPolicy to None"});
+  expect_parts(after("patch: ClusterQueue team, with: {spec: {admissionChecksStrategy: "
+                     "{admissionChecks: [{name: budget}]}}}"),
+               {"AdmissionCheck budget doesn't exist here; take it out"});
+  expect_parts(after("patch: LocalQueue ml/main, with: {spec: {stopPolicy: Hold}}"),
+               {"LocalQueue ml/main is stopped; set its spec.stopPolicy to None"});
+  expect_parts(after("patch: ClusterQueue team, with: {spec: {namespaceSelector: {matchLabels: "
+                     "{team: x}}}}"),
+               {"Namespace ml is not selected by ClusterQueue team; label the namespace"});
+}
+
+TEST_F(ExplainTest, FlavorsAndTopologiesThatAreNotThereAreNamed) {
+  TestJob job{"a"};
+  job.labels = "kueue.x-k8s.io/queue-name: other";
+  const std::string other = R"(---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ResourceFlavor
+metadata: {name: lost}
+spec: {nodeLabels: {cloud.provider.com/node-group: tas}, topologyName: nowhere}
+---
 apiVersion: kueue.x-k8s.io/v1beta2
 kind: ClusterQueue
-metadata: {name: team}
-spec: {queueingStrategy: StrictFIFO}
+metadata: {name: other}
+spec:
+  namespaceSelector: {}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors:
+    - {name: lost, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}
+    - {name: missing, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: other, namespace: ml}
+spec: {clusterQueue: other}
+)";
+  const Ran ran = explain(other + manifest(job), "a");
+  EXPECT_EQ(ran.code, kExplainedNo) << ran.err;
+  expect_parts(ran.out,
+               {"Job ml/a: set aside",
+                "ClusterQueue other is inactive: Topology nowhere of ResourceFlavor lost doesn't "
+                "exist; create it, or name another in spec.topologyName of the flavor; and "
+                "ResourceFlavor missing doesn't exist; create it, or take it out of "
+                "spec.resourceGroups\n"});
+}
+
+TEST_F(ExplainTest, ALocalQueueMayNameAClusterQueueThatIsNot) {
+  TestJob job{"a"};
+  job.labels = "kueue.x-k8s.io/queue-name: other";
+  const std::string other = R"(---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: other, namespace: ml}
+spec: {clusterQueue: teams}
+)";
+  expect_parts(explain(other + manifest(job), "a").out,
+               {"LocalQueue ml/other names ClusterQueue teams, which doesn't exist; create it",
+                "did you mean `team`?"});
+}
+
+TEST_F(ExplainTest, AResourceWithoutQuotaHasARemedy) {
+  std::string job = manifest({"a"});
+  const std::string gpus = "nvidia.com/gpu: 4}, limits";
+  job.replace(job.find(gpus), gpus.size(), "nvidia.com/gpu: 4, memory: 1Gi}, limits");
+  Ran ran = explain(job, "a");
+  EXPECT_EQ(ran.code, kExplainedNo);
+  expect_parts(ran.out, {"resource memory unavailable in ClusterQueue", "what would help:",
+                         "- give a flavor of ClusterQueue team a quota for memory"});
+  ran = explain(job, "a", {"-o", "json"});
+  expect_parts(ran.out, {"\"remedy\": \"give a flavor"});
+}
+
+TEST_F(ExplainTest, WhoIsBehindInAStrictQueueHearsWhom) {
+  const std::string strict = R"(---
+apiVersion: phalanx.dev/v1
+kind: Timeline
+events:
+- {at: 0s, patch: ClusterQueue team, with: {spec: {queueingStrategy: StrictFIFO}}}
 )";
   const Ran ran =
       explain(strict + manifest({"large", 3}) +

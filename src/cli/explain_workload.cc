@@ -6,8 +6,10 @@
 #include <set>
 #include <sstream>
 
+#include "base/printable.h"
 #include "base/quantity.h"
 #include "base/saturating.h"
+#include "cli/queue_advice.h"
 #include "cli/simulate_placement.h"
 #include "cli/tree_picture.h"
 #include "core/job_controller.h"
@@ -85,14 +87,9 @@ class Explainer {
   }
 
   void waiting() {
-    if (!workload_.object.active) {
+    if (auto why = set_aside_because(state_, workload_)) {
       answer_.standing = Standing::kSetAside;
-      answer_.message = "it was deactivated; set spec.active of its Workload to true";
-      return;
-    }
-    if (const auto problem = core::queue_problem(state_, workload_)) {
-      answer_.standing = Standing::kSetAside;
-      answer_.message = problem->message;
+      answer_.message = std::move(*why);
       return;
     }
     answer_.standing = Standing::kWaiting;
@@ -121,7 +118,8 @@ class Explainer {
     answer_.message = appraisal.refused->text(pod_set.name);
     for (const quota::Refusal& refusal : appraisal.refused->refusals) {
       FlavorAttempt attempt{refusal.flavor, refusal.text, figures(queue, refusal.flavor, pod_set),
-                            nullptr};
+                            nullptr, ""};
+      if (refusal.flavor.empty()) attempt.remedy = uncovered_remedy(queue, pod_set.requests);
       const auto explained = appraisal.explanations.find(refusal.flavor);
       if (refusal.obstacle == quota::Obstacle::kTopology &&
           explained != appraisal.explanations.end()) {
@@ -177,6 +175,9 @@ std::string attempt_text(const FlavorAttempt& attempt) {
                         amount(quota.used), amount(quota.nominal),
                         missing > 0 ? fmt::format("; {} short", amount(missing)) : "");
   }
+  if (!attempt.remedy.empty()) {
+    text += fmt::format("    what would help:\n      - {}\n", attempt.remedy);
+  }
   if (attempt.explanation) {
     text += indented(placement::explanation_text(*attempt.explanation, true), "    ");
   }
@@ -193,6 +194,7 @@ json::object attempt_json(const FlavorAttempt& attempt) {
   }
   json::object object{{"text", attempt.text}, {"quota", std::move(quotas)}};
   if (!attempt.flavor.empty()) object["flavor"] = attempt.flavor;
+  if (!attempt.remedy.empty()) object["remedy"] = attempt.remedy;
   if (attempt.explanation) {
     object["explanation"] = placement::explanation_json(*attempt.explanation);
   }
@@ -219,6 +221,29 @@ std::string_view standing_name(Standing standing) {
   return "";
 }
 
+std::pair<Standing, std::string> standing_without_workload(const core::State& state,
+                                                           const api::ObjectKey& key,
+                                                           const core::Job& job) {
+  if (!core::is_managed(state, key, job)) {
+    return {Standing::kNotManaged,
+            fmt::format("no queue is responsible for it; give it the label {} with the name of a "
+                        "LocalQueue of its namespace",
+                        core::names::kQueueLabel)};
+  }
+  if (!job.problem.empty()) return {Standing::kSetAside, job.problem};
+  if (job.finished) {
+    return {job.succeeded ? Standing::kFinished : Standing::kFailed, job.finish_message};
+  }
+  int64_t pods = 0;
+  for (const core::JobPodSet& pod_set : job.pod_sets) pods += pod_set.count;
+  if (pods == 0) {
+    return {Standing::kSetAside,
+            "it asks for no pods, so that there is nothing to queue; set spec.parallelism to 1 or "
+            "more"};
+  }
+  return {Standing::kWaiting, "its Workload is not there yet"};
+}
+
 WorkloadAnswer explain_workload(core::Core& core, const std::string& full_name) {
   return Explainer(core, *core.state().workload(full_name)).answer();
 }
@@ -230,17 +255,10 @@ WorkloadAnswer explain_job(core::Core& core, const api::ObjectKey& key) {
   WorkloadAnswer answer;
   if (owned != state.workloads_of_owner.end() && !owned->second.empty()) {
     answer = explain_workload(core, *owned->second.begin());
-  } else if (!core::is_managed(state, key, job)) {
-    answer.standing = Standing::kNotManaged;
-    answer.message = fmt::format(
-        "no queue is responsible for it; give it the label {} with the name of a LocalQueue of its "
-        "namespace",
-        core::names::kQueueLabel);
-  } else if (!job.problem.empty()) {
-    answer.standing = Standing::kSetAside;
-    answer.message = job.problem;
   } else {
-    answer.message = "its Workload is not there yet";
+    auto [standing, why] = standing_without_workload(state, key, job);
+    answer.standing = standing;
+    answer.message = std::move(why);
   }
   answer.object = key.text();
   return answer;
@@ -249,7 +267,7 @@ WorkloadAnswer explain_job(core::Core& core, const api::ObjectKey& key) {
 std::string answer_text(const WorkloadAnswer& answer) {
   std::string text = fmt::format("{}: {}\n", answer.object, standing_name(answer.standing));
   const auto line = [&](std::string_view name, const std::string& value) {
-    if (!value.empty()) text += fmt::format("  {:<10}{}\n", name, value);
+    if (!value.empty()) text += fmt::format("  {:<10}{}\n", name, printable(value));
   };
   line("Why", answer.attempts.empty() ? answer.message : "");
   line("Where", answer.placement);

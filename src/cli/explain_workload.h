@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "api/kind.h"
@@ -39,6 +40,7 @@ struct FlavorAttempt {
   std::string text;
   std::vector<QuotaFigures> quota;
   std::shared_ptr<const placement::Explanation> explanation;  // of a topology's "no"
+  std::string remedy;                                         // of what has no explanation
 };
 
 struct AskedPodSet {
@@ -63,6 +65,11 @@ struct WorkloadAnswer {
   std::string pod_set;    // the one that found no place
   std::vector<FlavorAttempt> attempts;
 };
+
+// Of a Job that has no Workload, with the reason.
+std::pair<Standing, std::string> standing_without_workload(const core::State& state,
+                                                           const api::ObjectKey& key,
+                                                           const core::Job& job);
 
 // Of an object that the core knows: a Job or a Workload.
 WorkloadAnswer explain_job(core::Core& core, const api::ObjectKey& job);
