@@ -15,6 +15,7 @@ enum ExitCode : int {
   kBadInput = 1,
   kExplainedNo = 2,
   kInternalFault = 3,
+  kEndedBySignal = 128,  // and its number on top, as shells have it
 };
 
 // Prints "phalanx: <text>" to standard error, on one line: control characters are escaped.

@@ -12,7 +12,7 @@ TEST(DemoTest, PrintsLinesAndASummary) {
   const Ran ran = run_phalanx({"demo", "--for", "300ms", "--speed", "3600", "--nodes",
                                "2 blocks x 2 racks x 4 hosts, 8 nvidia.com/gpu"});
   EXPECT_EQ(ran.code, kDone) << ran.err;
-  expect_parts(ran.out, {"16 nodes  are there", "queued", "admitted",
+  expect_parts(ran.out, {"16 nodes  are there", "submitted", "admitted",
                          "of cluster time: ", "jobs submitted", "nvidia.com/gpu was in use"});
   EXPECT_EQ(ran.out.find('\x1b'), std::string::npos);
 }

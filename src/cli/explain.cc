@@ -66,6 +66,9 @@ int exit_code_of(Standing standing) {
 
 int run_explain(const Arguments& arguments) {
   const bool as_json = arguments.output == "json";
+  if (arguments.run.files.empty() && arguments.run.load.empty()) {
+    return bad_input("name manifests with -f, or a saved cluster with --load", as_json);
+  }
   RunPlan plan;
   if (!arguments.at.empty()) {
     const auto at = parse_duration(arguments.at);
@@ -116,10 +119,10 @@ void add_explain_command(CLI::App& app, Run& run) {
   command
       ->add_option("-f,--filename", arguments->run.files,
                    "Manifests and Timelines: files, folders, - for stdin")
-      ->type_name("FILE")
-      ->required();
+      ->type_name("FILE");
   command->add_option("NAME", arguments->name, "The Job or Workload: [NAMESPACE/]NAME")->required();
   add_run_options(*command, arguments->run);
+  add_load_option(*command, arguments->run);
   command
       ->add_option("--at", arguments->at,
                    "Cluster time to look at; without it, when nothing moves any more")
@@ -127,6 +130,10 @@ void add_explain_command(CLI::App& app, Run& run) {
   command->add_option("-o,--output", arguments->output, "How to answer")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  command->footer(
+      "Needs -f or --load. Exit codes: 0 it is admitted, has ended or is not managed, 2 it waits "
+      "or is\n"
+      "set aside, 1 bad input. Everything else is in docs/reference/explain.md.");
   command->callback([arguments, &run] { run = [arguments] { return run_explain(*arguments); }; });
 }
 

@@ -15,6 +15,11 @@ TEST(ProgramTest, HelpNamesTheCommandsAndExplainsOne) {
     EXPECT_NE(overview.out.find(command), std::string::npos) << command;
   }
   EXPECT_NE(run_phalanx({"help", "place"}).out.find("--explain"), std::string::npos);
+  const std::string simulate = run_phalanx({"help", "simulate"}).out;
+  for (const char* part : {"Usage: phalanx simulate [OPTIONS]", "--load FOLDER", "--speed X",
+                           "--save FOLDER", "Exit codes: "}) {
+    EXPECT_NE(simulate.find(part), std::string::npos) << part << "\n" << simulate;
+  }
   const Ran unknown = run_phalanx({"help", "plaice"});
   EXPECT_EQ(unknown.code, kBadInput);
   EXPECT_NE(unknown.err.find("there is no command \"plaice\""), std::string::npos);

@@ -8,12 +8,12 @@
 #include <cmath>
 #include <iostream>
 #include <memory>
-#include <thread>
 
 #include "base/file.h"
 #include "cli/command.h"
 #include "cli/simulate_report.h"
 #include "cli/simulate_run.h"
+#include "cli/stop_signals.h"
 #include "sim/state_folder.h"
 
 namespace phalanx::cli {
@@ -35,15 +35,24 @@ struct Arguments {
 // is, if somebody is there to see it.
 class Pace {
  public:
-  Pace(Time start, double speed)
-      : start_(start), speed_(speed), shows_(::isatty(STDERR_FILENO) == 1) {}
+  Pace(Time start, double speed, const StopSignals& signals)
+      : start_(start), speed_(speed), signals_(signals), shows_(::isatty(STDERR_FILENO) == 1) {}
 
-  void before_step(Time next) {
-    if (speed_ > 0) {
-      const std::chrono::duration<double, std::milli> due(
-          static_cast<double>((next - start_).count()) / speed_);
-      std::this_thread::sleep_until(begun_ + std::chrono::duration_cast<WallClock::duration>(due));
-    }
+  // Whether to go on: nobody wants it to end.
+  bool before_step(Time next) {
+    show(next);
+    if (speed_ <= 0) return signals_.received() == 0;
+    const std::chrono::duration<double, std::milli> due(
+        static_cast<double>((next - start_).count()) / speed_);
+    return !signals_.wait_until(begun_ + std::chrono::duration_cast<WallClock::duration>(due));
+  }
+
+  void clear() const {
+    if (dirty_) std::cerr << "\r\x1b[K";
+  }
+
+ private:
+  void show(Time next) {
     const WallClock::time_point now = WallClock::now();
     if (!shows_ || now - shown_ < std::chrono::seconds(1)) return;
     shown_ = now;
@@ -52,18 +61,29 @@ class Pace {
     dirty_ = true;
   }
 
-  void clear() const {
-    if (dirty_) std::cerr << "\r\x1b[K";
-  }
-
- private:
   Time start_;
   double speed_;
+  const StopSignals& signals_;
   bool shows_;
   bool dirty_ = false;
   WallClock::time_point begun_ = WallClock::now();
   WallClock::time_point shown_ = begun_;
 };
+
+// A run that takes long should not end with a typing error.
+Result<void> check_results(const Arguments& arguments) {
+  if (!arguments.journal.empty()) {
+    if (auto writable = check_writable(arguments.journal); !writable) {
+      return within("--journal", writable.error());
+    }
+  }
+  if (!arguments.save.empty()) {
+    if (auto saveable = sim::check_saveable(arguments.save); !saveable) {
+      return within("--save", saveable.error());
+    }
+  }
+  return {};
+}
 
 Result<void> write_results(SimulationRun& run, const Arguments& arguments) {
   if (!arguments.journal.empty()) {
@@ -73,6 +93,17 @@ Result<void> write_results(SimulationRun& run, const Arguments& arguments) {
     RETURN_IF_ERROR(sim::save_state(run.cluster().server().state(), arguments.save));
   }
   return {};
+}
+
+// `signal` is the one that ended the run before its time; 0: none.
+std::expected<void, RunFailure> play(SimulationRun& run, RunPlan plan, double speed, int& signal) {
+  const StopSignals signals;
+  Pace pace(run.start(), speed, signals);
+  plan.before_step = [&](Time next) { return pace.before_step(next); };
+  auto ran = run.run(plan);
+  pace.clear();
+  if (run.interrupted()) signal = signals.received();
+  return ran;
 }
 
 int run_simulate(const Arguments& arguments) {
@@ -87,12 +118,13 @@ int run_simulate(const Arguments& arguments) {
     if (*until > kLongestRun) return bad_input("--until: at most 720h (30 days)", as_json);
     plan.until = *until;
   }
+  if (const auto checked = check_results(arguments); !checked) {
+    return bad_input(checked.error().message, as_json);
+  }
   auto run = SimulationRun::prepare(arguments.run);
   if (!run) return bad_input(run.error().message, as_json);
-  Pace pace((*run)->start(), arguments.speed);
-  plan.before_step = [&](Time next) { pace.before_step(next); };
-  const auto ran = (*run)->run(plan);
-  pace.clear();
+  int signal = 0;
+  const auto ran = play(**run, std::move(plan), arguments.speed, signal);
   if (!ran && !ran.error().internal) return bad_input(ran.error().message, as_json);
   if (!ran) {
     (void)bad_input("internal fault: " + ran.error().message, as_json);
@@ -106,7 +138,8 @@ int run_simulate(const Arguments& arguments) {
   } else {
     std::cout << simulation_text(**run, arguments.max_lines);
   }
-  return (*run)->faults().empty() ? kDone : kInternalFault;
+  if (!(*run)->faults().empty()) return kInternalFault;
+  return signal == 0 ? kDone : kEndedBySignal + signal;
 }
 
 }  // namespace
@@ -120,14 +153,17 @@ void add_simulate_command(CLI::App& app, Run& run) {
                    "Manifests and Timelines: files, folders, - for stdin; without it, a sample")
       ->type_name("FILE");
   add_run_options(*command, arguments->run);
+  add_load_option(*command, arguments->run);
   command
-      ->add_option("--until", arguments->until,
-                   "Cluster time to run for; without it, until nothing moves any more")
+      ->add_option(
+          "--until", arguments->until,
+          "Cluster time to run for, at most 720h; without it, until nothing moves any more")
       ->type_name("DURATION");
   command
       ->add_option("--speed", arguments->speed,
                    "Times as fast as real time; without it, as fast as it goes")
-      ->check(CLI::Range(0.001, 1e9));
+      ->type_name("X")
+      ->check(CLI::Range(0.001, 1e9).description(""));
   command->add_option("-o,--output", arguments->output, "How to answer")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
@@ -136,8 +172,12 @@ void add_simulate_command(CLI::App& app, Run& run) {
   command->add_option("--save", arguments->save, "Save the cluster, as it is at the end")
       ->type_name("FOLDER");
   command->add_option("--max-lines", arguments->max_lines, "Events and workloads shown, at most")
-      ->check(CLI::Range(2, 1'000'000))
+      ->type_name("N")
+      ->check(CLI::Range(2, 1'000'000).description(""))
       ->capture_default_str();
+  command->footer(
+      "Exit codes: 0 the run ended as it should, 1 bad input, 3 an internal fault, 128 and more a\n"
+      "signal ended it. Everything else is in docs/reference/simulate.md.");
   command->callback([arguments, &run] { run = [arguments] { return run_simulate(*arguments); }; });
 }
 

@@ -8,6 +8,7 @@
 #include "cli/simulate_placement.h"
 #include "core/names.h"
 #include "sim/document.h"
+#include "sim/job_controller.h"
 #include "sim/object_fields.h"
 
 namespace phalanx::cli {
@@ -42,27 +43,24 @@ bool takes_room(const json::value& pod) {
   return !string_at(pod, {"spec", "nodeName"}).empty() && !sim::is_terminal(pod);
 }
 
-bool is_running(const json::value& pod) {
-  return string_at(pod, {"status", "phase"}) == "Running";
-}
-
-std::string workload_of(const json::value& pod) {
-  const std::string_view name = sim::annotation_of(pod, core::names::kWorkloadAnnotation);
-  if (name.empty()) return "";
-  return fmt::format("{}/{}", string_at(pod, {"metadata", "namespace"}), name);
-}
-
-// What a node is besides Ready: the words of its events.
-std::string state_of(const json::value& node) {
-  const json::object* ready = find_condition(node, "Ready");
-  std::string text = "NotReady";
-  if (true_condition(ready)) {
-    text = "Ready";
-  } else if (ready != nullptr && string_field(*ready, "status") == "Unknown") {
-    text = "Unreachable";
+int64_t done_pods(const json::value& workload) {
+  int64_t done = 0;
+  for (const json::value& pod_set : sim::list_field(workload, {"status", "reclaimablePods"})) {
+    done += sim::integer_at(pod_set, {"count"}).value_or(0);
   }
-  if (sim::true_at(node, {"spec", "unschedulable"})) text += ", cordoned";
-  return text;
+  return done;
+}
+
+Time time_of(const json::object* condition, Time otherwise) {
+  if (condition == nullptr) return otherwise;
+  return parse_time(string_field(*condition, "lastTransitionTime")).value_or(otherwise);
+}
+
+// Those of a Workload that is in no queue until somebody repairs something.
+bool sets_aside(std::string_view reason) {
+  return reason == core::names::kInadmissible || reason == core::names::kMisconfigured ||
+         reason == core::names::kDeactivated || reason == core::names::kClusterQueueStopped ||
+         reason == core::names::kLocalQueueStopped;
 }
 
 }  // namespace
@@ -96,9 +94,12 @@ Duration WorkloadRecord::ran_until(Time now) const {
 History::History(sim::EmbeddedCluster& cluster, HistoryOptions options)
     : cluster_(cluster),
       options_(options),
-      informer_(cluster.server(), {api::Kind::kNode, api::Kind::kPod, api::Kind::kWorkload}),
+      informer_(cluster.server(),
+                {api::Kind::kNode, api::Kind::kPod, api::Kind::kWorkload, api::Kind::kEvent}),
       start_(cluster.now()),
-      last_(start_) {}
+      last_(start_) {
+  look_back();
+}
 
 std::vector<const WorkloadRecord*> History::workloads() const {
   std::vector<const Entry*> entries;
@@ -115,43 +116,75 @@ const WorkloadRecord* History::find(const std::string& workload) const {
 }
 
 void History::tell(std::string_view what, const std::string& object, std::string text) {
+  tell_at(cluster_.now(), what, object, std::move(text));
+}
+
+void History::tell_at(Time at, std::string_view what, const std::string& object, std::string text) {
   ++event_count_;
-  events_.push_back({cluster_.now(), what, object, std::move(text)});
+  events_.push_back({at, what, object, std::move(text)});
   if (events_.size() > options_.most_events) events_.pop_front();
 }
 
-void History::close() {
+void History::pass_time() {
   gauges_.pass(cluster_.now() - last_);
   last_ = cluster_.now();
 }
 
+void History::close() {
+  tell_losses();
+  pass_time();
+}
+
+// Pods come last: they are counted for workloads that are known.
+void History::look_back() {
+  const std::vector<sim::Change> changes = informer_.poll();
+  for (const sim::Change& change : changes) {
+    if (change.key.kind == api::Kind::kNode) observe_node(change);
+    if (change.key.kind == api::Kind::kWorkload) restore(change);
+  }
+  for (const sim::Change& change : changes) {
+    if (change.key.kind == api::Kind::kPod) observe_pod(change);
+  }
+  (void)pods_.take_changed();
+  for (auto& [key, entry] : workloads_) {
+    WorkloadRecord& record = entry.record;
+    record.running = pods_.running(record.workload);
+    if (record.phase != WorkloadPhase::kAdmitted || record.running < record.needed) continue;
+    record.phase = WorkloadPhase::kRunning;
+    entry.whole = true;
+  }
+}
+
 // What is seen now holds from now on; what was seen last held until now.
 bool History::react() {
-  close();
+  if (cluster_.now() > last_) tell_losses();
+  pass_time();
   for (const sim::Change& change : informer_.poll()) {
     if (change.key.kind == api::Kind::kNode) observe_node(change);
     if (change.key.kind == api::Kind::kPod) observe_pod(change);
     if (change.key.kind == api::Kind::kWorkload) observe_workload(change);
+    if (change.key.kind == api::Kind::kEvent) observe_trouble(change);
   }
+  count_running();
   // Even if nothing changed: the core may have heard of a change later than we did.
   observe_usage();
   if (first_) {
     const auto nodes = static_cast<int64_t>(cluster_.server().list(api::Kind::kNode).items.size());
     if (nodes > 0) tell("node", counted(nodes, "node"), nodes == 1 ? "is there" : "are there");
+    place_restored();
   }
   first_ = false;
   return false;
 }
 
-void History::enter(WorkloadRecord& record, WorkloadPhase phase) {
-  const Time now = cluster_.now();
-  if (record.phase == WorkloadPhase::kWaiting) record.waited += now - record.since;
-  if (record.holds()) record.ran += now - record.since;
+void History::enter(WorkloadRecord& record, WorkloadPhase phase, Time at) {
+  if (record.phase == WorkloadPhase::kWaiting) record.waited += at - record.since;
+  if (record.holds()) record.ran += at - record.since;
   record.phase = phase;
-  record.since = now;
+  record.since = at;
 }
 
-void History::enqueue(const sim::Change& change) {
+History::Entry& History::add_entry(const sim::Change& change) {
   const json::value& document = *change.after;
   DecodeStatus status;
   const api::Workload workload = api::read_workload(JsonReader(&document, "", status));
@@ -165,16 +198,68 @@ void History::enqueue(const sim::Change& change) {
   record.name = owner ? change.key.namespace_ + "/" + owner->name : name;
   record.queue = workload.queue_name;
   for (const api::WorkloadPodSet& pod_set : workload.pod_sets) record.pods += pod_set.count;
+  record.needed = record.pods;
   record.priority = workload.priority;
   record.submitted = cluster_.now();
   record.since = cluster_.now();
+  present_[name] = key;
+  return workloads_[key] = std::move(entry);
+}
+
+void History::enqueue(const sim::Change& change) {
+  const WorkloadRecord& record = add_entry(change).record;
   ++totals_.submitted;
-  std::string text = record.queue.empty() ? "in no queue: " : fmt::format("in {}: ", record.queue);
+  std::string text = record.queue.empty() ? "to no queue: " : fmt::format("to {}: ", record.queue);
   text += counted(record.pods, "pod");
   if (record.priority != 0) text += fmt::format(", priority {}", record.priority);
-  tell("queued", record.name, std::move(text));
-  workloads_[key] = std::move(entry);
-  present_[name] = key;
+  tell("submitted", record.name, std::move(text));
+}
+
+// As far as its conditions tell; of evictions they tell the last one only.
+void History::restore(const sim::Change& change) {
+  const json::value& workload = *change.after;
+  Entry& entry = add_entry(change);
+  entry.restored = true;
+  WorkloadRecord& record = entry.record;
+  record.submitted =
+      parse_time(string_at(workload, {"metadata", "creationTimestamp"})).value_or(start_);
+  record.since = record.submitted;
+  record.needed -= done_pods(workload);
+  const json::object* admitted = find_condition(workload, core::names::kAdmitted);
+  const bool evicted = true_condition(find_condition(workload, core::names::kEvicted));
+  if (true_condition(admitted) && !evicted) {
+    enter(record, WorkloadPhase::kAdmitted, time_of(admitted, start_));
+    record.cluster_queue = string_at(workload, {"status", "admission", "clusterQueue"});
+  }
+  if (const json::object* finished = find_condition(workload, core::names::kFinished);
+      true_condition(finished)) {
+    const bool failed = string_field(*finished, "reason") == core::names::kFailed;
+    enter(record, failed ? WorkloadPhase::kFailed : WorkloadPhase::kFinished,
+          time_of(finished, start_));
+    record.message = string_field(*finished, "message");
+  }
+  if (const json::object* reserved = find_condition(workload, core::names::kQuotaReserved);
+      record.phase == WorkloadPhase::kWaiting && reserved != nullptr) {
+    record.reason = string_field(*reserved, "reason");
+    record.message = string_field(*reserved, "message");
+  }
+}
+
+// Only now does the core know the topologies that the assignments are about.
+void History::place_restored() {
+  int64_t count = 0;
+  for (auto& [key, entry] : workloads_) {
+    if (!entry.restored) continue;
+    ++count;
+    const sim::Stored document =
+        informer_.find(core::key_of(api::Kind::kWorkload, entry.record.workload));
+    if (document == nullptr || !entry.record.placement.empty()) continue;
+    DecodeStatus status;
+    entry.record.placement = placement_summary(
+        cluster_.core().state(), api::read_workload(JsonReader(document.get(), "", status)));
+  }
+  if (count == 0) return;
+  tell("loaded", counted(count, "workload"), count == 1 ? "is there" : "are there");
 }
 
 void History::observe_workload(const sim::Change& change) {
@@ -188,7 +273,7 @@ void History::observe_workload(const sim::Change& change) {
     WorkloadRecord& record = workloads_.at(found->second).record;
     const bool was_over = record.over();
     if (!was_over) {
-      enter(record, WorkloadPhase::kDeleted);
+      enter(record, WorkloadPhase::kDeleted, cluster_.now());
       tell("deleted", record.name, "");
     }
     if (!options_.keep_all_workloads) workloads_.erase(found->second);
@@ -205,10 +290,7 @@ void History::observe_phase(Entry& entry, const json::value& workload) {
   record.queue = string_at(workload, {"spec", "queueName"});
   record.priority =
       static_cast<int32_t>(sim::integer_at(workload, {"spec", "priority"}).value_or(0));
-  entry.done = 0;
-  for (const json::value& pod_set : sim::list_field(workload, {"status", "reclaimablePods"})) {
-    entry.done += sim::integer_at(pod_set, {"count"}).value_or(0);
-  }
+  record.needed = record.pods - done_pods(workload);
   const bool admitted = true_condition(find_condition(workload, core::names::kAdmitted));
   const json::object* evicted = find_condition(workload, core::names::kEvicted);
   if (record.holds() && (!admitted || true_condition(evicted))) {
@@ -229,12 +311,16 @@ void History::observe_phase(Entry& entry, const json::value& workload) {
   const bool is_news = record.reason != reason;
   record.reason = reason;
   record.message = message;
-  if (is_news) tell("waits", record.name, record.message);
+  if (is_news) tell(sets_aside(reason) ? "set aside" : "waits", record.name, record.message);
 }
 
 void History::admit(Entry& entry, const json::value& workload) {
   WorkloadRecord& record = entry.record;
-  enter(record, WorkloadPhase::kAdmitted);
+  enter(record, WorkloadPhase::kAdmitted, cluster_.now());
+  entry.whole = false;
+  record.running = pods_.running(record.workload);
+  record.trouble.clear();
+  pods_.forget_loss(record.workload);
   record.cluster_queue = string_at(workload, {"status", "admission", "clusterQueue"});
   record.reason.clear();
   record.message.clear();
@@ -276,7 +362,7 @@ void History::finish(Entry& entry, const json::value& workload) {
   WorkloadRecord& record = entry.record;
   const json::object* finished = find_condition(workload, core::names::kFinished);
   const bool failed = string_field(*finished, "reason") == core::names::kFailed;
-  enter(record, failed ? WorkloadPhase::kFailed : WorkloadPhase::kFinished);
+  enter(record, failed ? WorkloadPhase::kFailed : WorkloadPhase::kFinished, cluster_.now());
   ++(failed ? totals_.failed : totals_.finished);
   record.message = string_field(*finished, "message");
   tell(failed ? "failed" : "finished", record.name,
@@ -285,7 +371,7 @@ void History::finish(Entry& entry, const json::value& workload) {
 }
 
 void History::evict(Entry& entry, const std::string& message) {
-  enter(entry.record, WorkloadPhase::kWaiting);
+  enter(entry.record, WorkloadPhase::kWaiting, cluster_.now());
   ++entry.record.evictions;
   ++totals_.evicted;
   entry.record.reason = "Evicted";
@@ -296,11 +382,10 @@ void History::evict(Entry& entry, const std::string& message) {
 void History::observe_pod(const sim::Change& change) {
   if (change.before != nullptr) {
     if (takes_room(*change.before)) api::add_to(used_, sim::pod_demand(*change.before), -1);
-    if (is_running(*change.before)) count_running(*change.before, -1);
   }
+  pods_.observe_pod(change);
   if (change.after == nullptr) return;
   if (takes_room(*change.after)) api::add_to(used_, sim::pod_demand(*change.after), 1);
-  if (is_running(*change.after)) count_running(*change.after, 1);
   const std::string_view reason = string_at(*change.after, {"status", "reason"});
   const bool was_known =
       change.before != nullptr && string_at(*change.before, {"status", "reason"}) == reason;
@@ -311,16 +396,58 @@ void History::observe_pod(const sim::Change& change) {
   }
 }
 
-void History::count_running(const json::value& pod, int sign) {
-  const auto found = present_.find(workload_of(pod));
-  if (found == present_.end()) return;
-  Entry& entry = workloads_.at(found->second);
-  entry.running += sign;
-  const int64_t needed = entry.record.pods - entry.done;
-  if (entry.record.phase != WorkloadPhase::kAdmitted || entry.running < needed) return;
-  entry.record.phase = WorkloadPhase::kRunning;
-  tell("started", entry.record.name,
-       fmt::format("{} run{}", counted(entry.running, "pod"), entry.running == 1 ? "s" : ""));
+// The Job controller says so when the API server refuses its pods.
+void History::observe_trouble(const sim::Change& change) {
+  if (change.after == nullptr) return;
+  const json::value& event = *change.after;
+  if (string_at(event, {"reason"}) != sim::kFailedCreate) return;
+  const std::string job = fmt::format("{}/{}", string_at(event, {"involvedObject", "namespace"}),
+                                      string_at(event, {"involvedObject", "name"}));
+  for (const auto& [name, key] : present_) {
+    WorkloadRecord& record = workloads_.at(key).record;
+    if (record.name != job || !record.holds()) continue;
+    record.trouble = string_at(event, {"message"});
+    tell("stuck", record.name, record.trouble);
+  }
+}
+
+void History::count_running() {
+  for (const std::string& workload : pods_.take_changed()) {
+    const auto found = present_.find(workload);
+    if (found == present_.end()) continue;
+    Entry& entry = workloads_.at(found->second);
+    WorkloadRecord& record = entry.record;
+    record.running = pods_.running(workload);
+    if (!record.holds()) continue;
+    touched_.insert(workload);
+    if (entry.whole || record.running < record.needed) continue;
+    entry.whole = true;
+    record.trouble.clear();
+    pods_.forget_loss(workload);
+    record.phase = WorkloadPhase::kRunning;
+    tell("started", record.name,
+         fmt::format("{} run{}", counted(record.running, "pod"), record.running == 1 ? "s" : ""));
+  }
+}
+
+// At the end of a moment: before, a pod that is not seen running may have succeeded, or its
+// workload may be about to end.
+void History::tell_losses() {
+  for (const std::string& workload : std::exchange(touched_, {})) {
+    const auto found = present_.find(workload);
+    if (found == present_.end()) continue;
+    Entry& entry = workloads_.at(found->second);
+    WorkloadRecord& record = entry.record;
+    const std::string loss = pods_.loss(workload);
+    if (!record.holds() || loss.empty() || record.running >= record.needed) continue;
+    // What became of a pod whose loss was told is no news.
+    if (!entry.whole && record.running >= entry.told_running) continue;
+    entry.whole = false;
+    entry.told_running = record.running;
+    record.trouble = loss;
+    tell_at(last_, "lost", record.name,
+            fmt::format("{} of {} run: {}", record.running, counted(record.needed, "pod"), loss));
+  }
 }
 
 void History::observe_node(const sim::Change& change) {
@@ -330,13 +457,14 @@ void History::observe_node(const sim::Change& change) {
   if (change.after != nullptr && counts(*change.after)) {
     api::add_to(allocatable_, allocatable_of(*change.after), 1);
   }
+  pods_.observe_node(change);
   if (first_) return;
   if (change.after == nullptr) return tell("node", change.key.name, "is gone");
-  const std::string state = state_of(*change.after);
+  const std::string state = node_state(*change.after);
   if (change.before == nullptr) return tell("node", change.key.name, "joins");
   // A node that just came has no state yet.
   if (find_condition(*change.before, "Ready") == nullptr && state == "Ready") return;
-  if (state_of(*change.before) != state) tell("node", change.key.name, "is " + state);
+  if (node_state(*change.before) != state) tell("node", change.key.name, "is " + state);
 }
 
 void History::observe_usage() {

@@ -7,17 +7,22 @@
 // It also looks for what must never happen: a queue that admits beyond its quota, and a node that
 // refuses a pod of ours because it is full.
 //
+// Workloads of a cluster that was loaded are known from the beginning, with the times that their
+// conditions give; nothing is told of how they came there.
+//
 // Cost: a change costs its object. What is in use is added up by differences.
 #pragma once
 
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "cli/simulate_gauges.h"
+#include "cli/simulate_pods.h"
 #include "sim/embedded_cluster.h"
 #include "sim/informer.h"
 #include "sim/pod_resources.h"
@@ -26,8 +31,10 @@ namespace phalanx::cli {
 
 struct HistoryEvent {
   Time at;
-  std::string_view what;  // queued, waits, admitted, started, finished, evicted, deleted, node
-  std::string object;     // "ml/train", "n7"
+  // submitted, waits, set aside, admitted, started, stuck, lost, evicted, finished, failed,
+  // deleted, node, loaded
+  std::string_view what;
+  std::string object;  // "ml/train", "n7"
   std::string text;
 };
 
@@ -50,6 +57,9 @@ struct WorkloadRecord {
   std::string reason;     // why it waits, in one word and in a sentence
   std::string message;
   int evictions = 0;
+  int64_t needed = 0;   // pods that have to run: all that are not done for good
+  int64_t running = 0;  // of those; kept up while it holds something
+  std::string trouble;  // why it has fewer than it needs
 
   [[nodiscard]] bool over() const { return phase >= WorkloadPhase::kFinished; }
   [[nodiscard]] bool holds() const {
@@ -80,7 +90,7 @@ class History : public sim::Component {
 
   bool react() override;
   [[nodiscard]] std::optional<Time> wake_at() const override { return std::nullopt; }
-  // Counts the time up to now; before anybody reads the gauges.
+  // Counts the time up to now and tells what is left to tell; before anybody reads it.
   void close();
 
   [[nodiscard]] Time start() const { return start_; }
@@ -99,21 +109,30 @@ class History : public sim::Component {
   struct Entry {
     uint64_t number = 0;
     WorkloadRecord record;
-    int64_t running = 0;  // pods
-    int64_t done = 0;     // pods that have succeeded for good
+    bool whole = false;        // all pods ran, and none was lost since
+    int64_t told_running = 0;  // when a loss was told
+    bool restored = false;     // was there before the run began
   };
 
   void tell(std::string_view what, const std::string& object, std::string text);
+  void tell_at(Time at, std::string_view what, const std::string& object, std::string text);
+  void pass_time();
+  void look_back();
+  void restore(const sim::Change& change);
+  void place_restored();
+  Entry& add_entry(const sim::Change& change);
   void observe_workload(const sim::Change& change);
   void enqueue(const sim::Change& change);
   void observe_phase(Entry& entry, const json::value& workload);
   void admit(Entry& entry, const json::value& workload);
   void finish(Entry& entry, const json::value& workload);
   void evict(Entry& entry, const std::string& message);
-  void enter(WorkloadRecord& record, WorkloadPhase phase);
+  static void enter(WorkloadRecord& record, WorkloadPhase phase, Time at);
   void check_quota(const WorkloadRecord& record);
   void observe_pod(const sim::Change& change);
-  void count_running(const json::value& pod, int sign);
+  void observe_trouble(const sim::Change& change);
+  void count_running();
+  void tell_losses();
   void observe_node(const sim::Change& change);
   void observe_usage();
 
@@ -128,6 +147,8 @@ class History : public sim::Component {
   std::map<std::string, Entry> workloads_;      // by full name and uid
   std::map<std::string, std::string> present_;  // key of the workload that has a name now
   uint64_t numbers_ = 0;
+  RunningPods pods_;
+  std::set<std::string> touched_;  // workloads whose pods changed at this moment
   HistoryTotals totals_;
   Gauges gauges_;
   api::ResourceAmounts allocatable_;  // of all nodes that are Ready

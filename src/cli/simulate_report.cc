@@ -4,10 +4,12 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/quantity.h"
 #include "base/sha256.h"
+#include "cli/explain_workload.h"
+#include "cli/queue_advice.h"
 #include "cli/tree_picture.h"
-#include "core/job_controller.h"
 
 namespace phalanx::cli {
 namespace {
@@ -32,6 +34,7 @@ std::string pod_text(const api::ResourceAmounts& pod) {
 }
 
 std::string ending(SimulationRun& run, bool for_json) {
+  if (run.interrupted()) return for_json ? "interrupted" : "a signal ended it";
   if (run.quiet()) return for_json ? "quiet" : "nothing moves any more";
   const bool longest = run.now() - run.start() >= kLongestRun;
   if (longest) return for_json ? "longest" : "this is the longest run";
@@ -65,29 +68,79 @@ std::string events_text(const SimulationRun& run, size_t max_lines) {
   return "Timeline\n" + draw_table(rows, {0});
 }
 
-std::string where_or_why(const WorkloadRecord& record) {
+struct JobWithoutWorkload {
+  std::string name;
+  Standing standing;
+  std::string why;
+};
+
+// Jobs that nobody queues: those that are not ours, and those that make no sense.
+std::vector<JobWithoutWorkload> jobs_without_workload(const core::State& state) {
+  std::vector<JobWithoutWorkload> result;
+  for (const auto& [key, job] : state.jobs) {
+    const auto owned = state.workloads_of_owner.find(job.meta.uid);
+    if (owned != state.workloads_of_owner.end() && !owned->second.empty()) continue;
+    auto [standing, why] = standing_without_workload(state, key, job);
+    result.push_back({key.namespace_ + "/" + key.name, standing, std::move(why)});
+  }
+  return result;
+}
+
+// Why it is in no queue, in the words of phalanx explain; nullopt: it waits, or does not wait.
+std::optional<std::string> set_aside(const core::State& state, const WorkloadRecord& record) {
+  if (record.phase != WorkloadPhase::kWaiting) return std::nullopt;
+  const core::WorkloadState* workload = state.workload(record.workload);
+  return workload == nullptr ? std::nullopt : set_aside_because(state, *workload);
+}
+
+std::string_view state_name(const core::State& state, const WorkloadRecord& record) {
+  return set_aside(state, record) ? standing_name(Standing::kSetAside) : phase_name(record.phase);
+}
+
+// "running, 3 of 4 pods" of one that is not whole.
+std::string state_text(const core::State& state, const WorkloadRecord& record) {
+  std::string text(state_name(state, record));
+  const bool started = record.phase == WorkloadPhase::kRunning || !record.trouble.empty();
+  if (record.holds() && started && record.running < record.needed) {
+    text += fmt::format(", {} of {} pod{}", record.running, record.needed,
+                        record.needed == 1 ? "" : "s");
+  }
+  return text;
+}
+
+std::string where_or_why(const core::State& state, const WorkloadRecord& record) {
+  if (const auto why = set_aside(state, record)) return *why;
   if (record.phase == WorkloadPhase::kWaiting || record.phase == WorkloadPhase::kFailed) {
     return record.message;
   }
-  return record.placement;
+  if (record.pods == 0) return "it asks for no pods";
+  if (!record.holds() || record.trouble.empty()) return record.placement;
+  return fmt::format("{}; {}", record.placement, record.trouble);
+}
+
+// Of one that was there before the run: before.
+std::string submitted_text(const WorkloadRecord& record, Time start) {
+  return record.submitted < start ? "before" : short_duration(record.submitted - start);
 }
 
 std::string workloads_text(SimulationRun& run, size_t max_lines) {
   Rows rows{
       {"NAME", "QUEUE", "PODS", "PRIORITY", "SUBMITTED", "WAITED", "RAN", "STATE", "WHERE OR WHY"}};
   const Time now = run.now();
+  const core::State& state = run.cluster().core().state();
   show_ends(
       run.history().workloads(), max_lines,
       [&](const WorkloadRecord* record) {
-        rows.push_back(
-            {record->name, record->queue, std::to_string(record->pods),
-             std::to_string(record->priority), short_duration(record->submitted - run.start()),
-             short_duration(record->waited_until(now)), short_duration(record->ran_until(now)),
-             std::string(phase_name(record->phase)), where_or_why(*record)});
+        rows.push_back({record->name, record->queue, std::to_string(record->pods),
+                        std::to_string(record->priority), submitted_text(*record, run.start()),
+                        short_duration(record->waited_until(now)),
+                        short_duration(record->ran_until(now)), state_text(state, *record),
+                        where_or_why(state, *record)});
       },
       [&](size_t count) { rows.push_back({left_out(count, "workloads")}); });
-  for (const JobWithoutWorkload& job : jobs_without_workload(run.cluster().core().state())) {
-    rows.push_back({job.name, "", "", "", "", "", "", "set aside", job.why});
+  for (const JobWithoutWorkload& job : jobs_without_workload(state)) {
+    rows.push_back(
+        {job.name, "", "", "", "", "", "", std::string(standing_name(job.standing)), job.why});
   }
   if (rows.size() == 1) return "";
   return "\nWorkloads\n" + draw_table(rows, {2, 3, 4, 5, 6});
@@ -139,22 +192,30 @@ json::object resources_json(const api::ResourceAmounts& amounts) {
   return object;
 }
 
-json::object record_json(const WorkloadRecord& record, Time start, Time now) {
+json::object record_json(const core::State& state, const WorkloadRecord& record, Time start,
+                         Time now) {
   json::object object{
       {"name", record.name},
       {"workload", record.workload},
       {"localQueue", record.queue},
       {"pods", record.pods},
       {"priority", record.priority},
-      {"submittedAt", format_duration(record.submitted - start)},
+      {"submittedAt", record.submitted < start ? "-" + format_duration(start - record.submitted)
+                                               : format_duration(record.submitted - start)},
       {"waitedSeconds", static_cast<double>(record.waited_until(now).count()) / 1e3},
       {"ranSeconds", static_cast<double>(record.ran_until(now).count()) / 1e3},
-      {"state", phase_name(record.phase)},
+      {"state", state_name(state, record)},
       {"evictions", record.evictions}};
   if (!record.cluster_queue.empty()) object["clusterQueue"] = record.cluster_queue;
   if (!record.placement.empty()) object["placement"] = record.placement;
   if (!record.reason.empty()) object["reason"] = record.reason;
   if (!record.message.empty()) object["message"] = record.message;
+  if (const auto why = set_aside(state, record)) object["message"] = *why;
+  if (record.holds()) {
+    object["podsNeeded"] = record.needed;
+    object["podsRunning"] = record.running;
+    if (!record.trouble.empty()) object["message"] = record.trouble;
+  }
   return object;
 }
 
@@ -211,8 +272,11 @@ size_t columns_of(std::string_view text) {
 
 }  // namespace
 
-std::string draw_table(const std::vector<std::vector<std::string>>& rows,
+std::string draw_table(std::vector<std::vector<std::string>> rows,
                        const std::vector<size_t>& right) {
+  for (auto& row : rows) {
+    for (std::string& cell : row) cell = printable(cell);
+  }
   std::vector<size_t> widths;
   for (const auto& row : rows) {
     if (row.size() < 2) continue;  // a remark
@@ -241,22 +305,7 @@ std::string short_duration(Duration duration) {
 
 std::string event_line(const HistoryEvent& event, Time start) {
   return fmt::format("{:>9}  {:<9} {}{}{}", short_duration(event.at - start), event.what,
-                     event.object, event.text.empty() ? "" : "  ", event.text);
-}
-
-std::vector<JobWithoutWorkload> jobs_without_workload(const core::State& state) {
-  std::vector<JobWithoutWorkload> result;
-  for (const auto& [key, job] : state.jobs) {
-    const auto owned = state.workloads_of_owner.find(job.meta.uid);
-    if (owned != state.workloads_of_owner.end() && !owned->second.empty()) continue;
-    const std::string name = key.namespace_ + "/" + key.name;
-    if (!core::is_managed(state, key, job)) {
-      result.push_back({name, "not managed: it has no queue, or belongs to something that has"});
-    } else if (!job.problem.empty()) {
-      result.push_back({name, job.problem});
-    }
-  }
-  return result;
+                     event.object, event.text.empty() ? "" : "  ", printable(event.text));
 }
 
 std::string simulation_text(SimulationRun& run, size_t max_lines) {
@@ -283,25 +332,34 @@ json::object simulation_json(SimulationRun& run) {
                                   {"object", event.object},
                                   {"text", event.text}});
   }
+  const core::State& state = run.cluster().core().state();
   json::array workloads;
   for (const WorkloadRecord* record : history.workloads()) {
-    workloads.push_back(record_json(*record, run.start(), run.now()));
+    workloads.push_back(record_json(state, *record, run.start(), run.now()));
   }
   json::array without;
-  for (const JobWithoutWorkload& job : jobs_without_workload(run.cluster().core().state())) {
-    without.push_back(json::object{{"name", job.name}, {"why", job.why}});
+  for (const JobWithoutWorkload& job : jobs_without_workload(state)) {
+    without.push_back(
+        json::object{{"name", job.name}, {"state", standing_name(job.standing)}, {"why", job.why}});
   }
   json::array faults;
   for (const std::string& fault : run.faults()) faults.emplace_back(fault);
   const std::string journal = run.journal();
-  json::object document{{"seed", run.seed()},
-                        {"start", format_time(run.start())},
-                        {"ranFor", format_duration(run.now() - run.start())},
-                        {"ended", ending(run, true)},
-                        {"events", std::move(events)},
-                        {"workloads", std::move(workloads)},
-                        {"jobsWithoutWorkload", std::move(without)},
-                        {"utilisation", gauges_json(history.gauges())}};
+  const RunArguments& arguments = run.arguments();
+  json::object document;
+  // Of a cluster that goes on, it is the random numbers that go on.
+  if (arguments.load.empty()) {
+    document["seed"] = arguments.seed;
+  } else {
+    document["loaded"] = arguments.load;
+  }
+  document["start"] = format_time(run.start());
+  document["ranFor"] = format_duration(run.now() - run.start());
+  document["ended"] = ending(run, true);
+  document["events"] = std::move(events);
+  document["workloads"] = std::move(workloads);
+  document["jobsWithoutWorkload"] = std::move(without);
+  document["utilisation"] = gauges_json(history.gauges());
   if (run.room() != nullptr) document["fragmentation"] = room_json(*run.room());
   document["journal"] = json::object{{"decisions", std::ranges::count(journal, '\n')},
                                      {"sha256", sha256_hex(journal)}};

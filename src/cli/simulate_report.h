@@ -11,20 +11,13 @@
 namespace phalanx::cli {
 
 // Columns as wide as their widest cell, two spaces apart; the first row is the heading. The columns
-// in `right` are flush right.
-std::string draw_table(const std::vector<std::vector<std::string>>& rows,
+// in `right` are flush right. Control characters are escaped.
+std::string draw_table(std::vector<std::vector<std::string>> rows,
                        const std::vector<size_t>& right = {});
 
 // "1h2m3s", to the second where it is more than one.
 std::string short_duration(Duration duration);
 std::string event_line(const HistoryEvent& event, Time start);
-
-struct JobWithoutWorkload {
-  std::string name;
-  std::string why;
-};
-// Jobs that nobody queues: those that are not ours, and those that make no sense.
-std::vector<JobWithoutWorkload> jobs_without_workload(const core::State& state);
 
 // At most `max_lines` events and as many workloads; how many were left out is said.
 std::string simulation_text(SimulationRun& run, size_t max_lines);

@@ -1,6 +1,7 @@
 // Manifests of a small cluster, and files of them. For tests only.
 #pragma once
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -8,6 +9,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/json.h"
+#include "cli/command.h"
 #include "cli/testing.h"
 
 namespace phalanx::cli {
@@ -107,6 +110,43 @@ inline void expect_parts(const std::string& text, const std::vector<std::string_
   for (const std::string_view part : parts) {
     EXPECT_NE(text.find(part), std::string::npos) << "lacks: " << part << "\n" << text;
   }
+}
+
+class SimulateTest : public SimulateFixture {
+ protected:
+  [[nodiscard]] Ran simulate(const std::string& manifests,
+                             std::vector<std::string> more = {}) const {
+    return run("simulate", manifests, std::move(more));
+  }
+  [[nodiscard]] json::value simulate_json(const std::string& manifests,
+                                          std::vector<std::string> more = {}) const {
+    more.insert(more.end(), {"-o", "json"});
+    const Ran ran = simulate(manifests, std::move(more));
+    EXPECT_EQ(ran.code, kDone) << ran.err;
+    auto document = parse_json(ran.out);
+    EXPECT_TRUE(document) << ran.out;
+    return document ? *document : json::value();
+  }
+};
+
+// "0s submitted ml/a; ..." of the events about an object.
+inline std::string events_of(const json::value& document, std::string_view object) {
+  std::string text;
+  for (const json::value& event : document.at("events").as_array()) {
+    if (event.at("object").as_string() != object) continue;
+    text += fmt::format("{}{} {}", text.empty() ? "" : "; ",
+                        std::string_view(event.at("at").as_string()),
+                        std::string_view(event.at("what").as_string()));
+  }
+  return text;
+}
+
+inline json::value workload(const json::value& document, std::string_view name) {
+  for (const json::value& record : document.at("workloads").as_array()) {
+    if (record.at("name").as_string() == name) return record;
+  }
+  ADD_FAILURE() << "no workload " << name;
+  return {};
 }
 
 }  // namespace phalanx::cli
