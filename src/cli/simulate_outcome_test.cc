@@ -1,4 +1,6 @@
 // What a run says of workloads that are not well, and of input that is wrong.
+#include <signal.h>
+
 #include "cli/simulate_testing.h"
 
 namespace phalanx::cli {
@@ -100,6 +102,22 @@ TEST_F(SimulateOutcomeTest, AnnotationsThatMakeNoSenseAreBadInput) {
                         "image: i}]}}}"));
   EXPECT_EQ(late.code, kBadInput);
   expect_parts(late.err, {"events[0]", "[phalanx.dev/run-for]"});
+}
+
+// What has happened so far is worth a report, and the exit code says that it is not all.
+TEST_F(SimulateOutcomeTest, ASignalEndsTheRunWithAReport) {
+  sigset_t mask;
+  sigset_t old;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGINT);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &mask, &old), 0);
+  ASSERT_EQ(raise(SIGINT), 0);  // it waits until somebody listens
+  const Ran ran = simulate(manifest({"a"}), {"--speed", "1", "-o", "json"});
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, &old, nullptr), 0);
+  EXPECT_EQ(ran.code, 128 + SIGINT);
+  const auto document = parse_json(ran.out);
+  ASSERT_TRUE(document) << ran.out;
+  EXPECT_EQ(document->at("ended").as_string(), "interrupted");
 }
 
 TEST_F(SimulateOutcomeTest, TheSameObjectTwiceIsAMistake) {

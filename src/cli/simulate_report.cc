@@ -317,7 +317,8 @@ std::string simulation_text(SimulationRun& run, size_t max_lines) {
   const std::string journal = run.journal();
   text += fmt::format("\nThe run ended at {}: {}.\n", short_duration(run.now() - run.start()),
                       ending(run, false));
-  text += fmt::format("Journal: {} decisions, sha256 {}\n", std::ranges::count(journal, '\n'),
+  const auto decisions = std::ranges::count(journal, '\n');
+  text += fmt::format("Journal: {} decision{}, sha256 {}\n", decisions, decisions == 1 ? "" : "s",
                       sha256_hex(journal));
   for (const std::string& fault : run.faults()) text += "FAULT: " + fault + "\n";
   return text;

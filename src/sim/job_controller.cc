@@ -30,6 +30,10 @@ Duration replacement_delay(int64_t failures) {
   return std::min<Duration>(kFirstDelay * (1 << std::min(failures - 1, kDoublings)), kLongestDelay);
 }
 
+std::string pods_have(int64_t count) {
+  return count == 1 ? "1 pod has" : fmt::format("{} pods have", count);
+}
+
 const json::object* status_condition(const json::object& status, std::string_view type) {
   const json::value* list = status.if_contains("conditions");
   if (list == nullptr || !list->is_array()) return nullptr;
@@ -222,8 +226,8 @@ void JobController::decide(Pass& pass) {
   };
   if (pass.tally.all_failed() > job.backoff_limit || out_of_restarts(pass)) {
     return decide_as("FailureTarget", "BackoffLimitExceeded",
-                     fmt::format("{} pods have failed; spec.backoffLimit allows {}",
-                                 pass.tally.all_failed(), job.backoff_limit));
+                     fmt::format("{} failed; spec.backoffLimit allows {}",
+                                 pods_have(pass.tally.all_failed()), job.backoff_limit));
   }
   // Of a Job that is just being resumed, the start time is still that of an earlier run.
   const bool runs = !job.suspended && status_condition(pass.status, "Suspended") == nullptr;
@@ -242,7 +246,7 @@ void JobController::decide(Pass& pass) {
       job.completions ? succeeded >= *job.completions : succeeded > 0 && pass.active == 0;
   if (reached) {
     decide_as("SuccessCriteriaMet", "CompletionsReached",
-              fmt::format("{} pods have succeeded, which is all that was asked for", succeeded));
+              fmt::format("{} succeeded, which is all that was asked for", pods_have(succeeded)));
   }
 }
 

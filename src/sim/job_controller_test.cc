@@ -453,5 +453,23 @@ TEST(IndexSetTest, WritesAndReadsRanges) {
   EXPECT_EQ(parse_indexes("x,1-,-2,4", 10), IndexSet{4});
 }
 
+TEST_F(JobControllerTest, SaysOnceWhyPodsAreRefused) {
+  make(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: train}, spec: {parallelism: 2, template: "
+      "{spec: {restartPolicy: Never, priorityClassName: high, containers: [{name: c, image: "
+      "i}]}}}}");
+  run_for(std::chrono::hours(1));
+  const Listing events = server_.list(api::Kind::kEvent);
+  ASSERT_EQ(events.items.size(), 1U);
+  EXPECT_EQ(string_at(*events.items[0], {"reason"}), kFailedCreate);
+  EXPECT_TRUE(string_at(*events.items[0], {"message"})
+                  .starts_with("cannot make pods: spec.priorityClassName: there is no "
+                               "PriorityClass \"high\""));
+  // It goes on by itself as soon as it can.
+  make("{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1}");
+  run_for(std::chrono::minutes(10));
+  EXPECT_EQ(pods().size(), 2U);
+}
+
 }  // namespace
 }  // namespace phalanx::sim
