@@ -1,4 +1,4 @@
-// Manifests of a small cluster, and files of them. For tests only.
+// Runs of a small cluster from files, and what they answer. For tests only.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,66 +12,15 @@
 #include "base/json.h"
 #include "cli/command.h"
 #include "cli/testing.h"
+#include "sim/testing.h"
 
 namespace phalanx::cli {
 
-// One queue with 16 GPUs over nodes made by --nodes.
-inline constexpr std::string_view kTestQueues = R"(
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: Topology
-metadata: {name: default}
-spec:
-  levels:
-  - nodeLabel: cloud.provider.com/topology-rack
-  - nodeLabel: kubernetes.io/hostname
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: tas}
-spec: {nodeLabels: {cloud.provider.com/node-group: tas}, topologyName: default}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: team}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{name: tas, resources: [{name: nvidia.com/gpu, nominalQuota: 16}]}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: main, namespace: ml}
-spec: {clusterQueue: team}
-)";
+using sim::manifest;
+using sim::TestJob;
 
-// Two racks of two hosts of four GPUs: 16 in all.
+// Two racks of two hosts of four GPUs, and a queue for all of them: 16 in all.
 inline constexpr std::string_view kTestNodes = "2 racks x 2 hosts, 4 nvidia.com/gpu";
-
-struct TestJob {
-  std::string name;
-  int pods = 1;
-  int gpus = 4;  // of each pod
-  std::string run_for = "10m";
-  std::string annotations{};  // of the Job, as "key: value, ..."
-  std::string topology =
-      "kueue.x-k8s.io/podset-required-topology: cloud.provider.com/topology-rack";
-  std::string labels = "kueue.x-k8s.io/queue-name: main";
-};
-
-inline std::string manifest(const TestJob& job) {
-  const std::string pods = std::to_string(job.pods);
-  return "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: " + job.name +
-         ", namespace: ml, labels: {" + job.labels + "}, annotations: {" + job.annotations +
-         "}}\nspec:\n  parallelism: " + pods + "\n  completions: " + pods +
-         "\n  completionMode: Indexed\n  backoffLimit: 0\n  template:\n    metadata: {annotations: "
-         "{phalanx.dev/run-for: " +
-         job.run_for + ", " + job.topology +
-         "}}\n    spec:\n      restartPolicy: Never\n      containers: [{name: c, image: i, "
-         "resources: {requests: {nvidia.com/gpu: " +
-         std::to_string(job.gpus) + "}, limits: {nvidia.com/gpu: " + std::to_string(job.gpus) +
-         "}}}]\n";
-}
 
 class SimulateFixture : public testing::Test {
  protected:
@@ -92,13 +41,14 @@ class SimulateFixture : public testing::Test {
   // The command on the small cluster with further manifests.
   Ran run(const std::string& command, const std::string& manifests,
           std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments{command,
-                                       "-f",
-                                       file("queues.yaml", kTestQueues),
-                                       "-f",
-                                       file("jobs.yaml", manifests),
-                                       "--nodes",
-                                       std::string(kTestNodes)};
+    std::vector<std::string> arguments{
+        command,
+        "-f",
+        file("queues.yaml", sim::queues_manifest({"nvidia.com/gpu", 16})),
+        "-f",
+        file("jobs.yaml", manifests),
+        "--nodes",
+        std::string(kTestNodes)};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return run_phalanx(arguments);
   }

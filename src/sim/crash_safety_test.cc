@@ -3,7 +3,6 @@
 // ends as if nothing had happened. All truth is in the API server.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <gtest/gtest.h>
 
 #include <functional>
 #include <map>
@@ -11,72 +10,22 @@
 #include <string>
 
 #include "base/random.h"
-#include "base/yaml.h"
 #include "sim/document.h"
-#include "sim/embedded_cluster.h"
 #include "sim/script_backend.h"
+#include "sim/testing.h"
 
 namespace phalanx::sim {
 namespace {
 
-constexpr std::string_view kSetup = R"(
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: Topology
-metadata: {name: default}
-spec: {levels: [{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ResourceFlavor
-metadata: {name: gpu}
-spec: {nodeLabels: {pool: gpu}, topologyName: default, tolerations: [{key: gpu, operator: Exists}]}
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: team}
-spec:
-  namespaceSelector: {}
-  resourceGroups:
-  - coveredResources: [cpu]
-    flavors: [{name: gpu, resources: [{name: cpu, nominalQuota: 16}]}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: main, namespace: ml}
-spec: {clusterQueue: team}
-)";
-
-json::value job(const std::string& name, int parallelism, int completions, bool indexed,
+std::string job(const std::string& name, int pods, int completions, bool indexed,
                 const std::string& run_for) {
-  const std::string text =
-      fmt::format(R"(
-apiVersion: batch/v1
-kind: Job
-metadata: {{name: {}, namespace: ml, labels: {{kueue.x-k8s.io/queue-name: main}}}}
-spec:
-  parallelism: {}
-  completions: {}
-  completionMode: {}
-  template:
-    metadata:
-      annotations: {{kueue.x-k8s.io/podset-required-topology: rack, phalanx.dev/run-for: {}}}
-    spec:
-      restartPolicy: Never
-      containers: [{{name: c, image: i, resources: {{requests: {{cpu: "2"}}}}}}]
-)",
-                  name, parallelism, completions, indexed ? "Indexed" : "NonIndexed", run_for);
-  return parse_documents(text).value().front().value;
-}
-
-void add_nodes(EmbeddedCluster& cluster) {
-  for (const std::string name : {"a1", "a2", "b1", "b2"}) {
-    json::object labels{
-        {"pool", "gpu"}, {"rack", name.substr(0, 1)}, {"kubernetes.io/hostname", name}};
-    ASSERT_TRUE(cluster.apply(json::object{
-        {"apiVersion", "v1"},
-        {"kind", "Node"},
-        {"metadata", json::object{{"name", name}, {"labels", std::move(labels)}}},
-        {"status", json::object{{"allocatable", json::object{{"cpu", "4"}, {"pods", "10"}}}}}}));
-  }
+  return manifest(TestJob{.name = name,
+                          .pods = pods,
+                          .amount = 2,
+                          .run_for = run_for,
+                          .resource = "cpu",
+                          .completions = completions,
+                          .indexed = indexed});
 }
 
 // A crash takes no time, so everything ends in the same place. A write that is sent again comes
@@ -152,10 +101,10 @@ Run run(const Story& story, const FatePlan& plan) {
   options.host.fate = [&](const core::Write&, uint64_t number) { return plan(number); };
   EmbeddedBackend backend(std::move(options));
   EmbeddedCluster& cluster = backend.cluster();
-  for (const Document& document : parse_documents(kSetup).value()) {
-    EXPECT_TRUE(cluster.apply(document.value));
+  apply_all(cluster, queues_manifest({"cpu", 16, "tolerations: [{key: gpu, operator: Exists}]"}));
+  for (const std::string name : {"a1", "a2", "b1", "b2"}) {
+    apply_all(cluster, node_manifest(name, name.substr(0, 1)));
   }
-  add_nodes(cluster);
   story(cluster);
   const auto account = backend.check_account();
   EXPECT_TRUE(account) << account.error().message;
@@ -198,7 +147,7 @@ void survives_everywhere(const Story& story) {
 TEST(CrashSafetyTest, GangsThatWaitForOneAnother) {
   survives_everywhere([](EmbeddedCluster& cluster) {
     for (const char* name : {"one", "two", "three"}) {
-      ASSERT_TRUE(cluster.apply(job(name, 4, 4, true, "30s")));
+      apply_all(cluster, job(name, 4, 4, true, "30s"));
     }
     run_for(cluster, 20);
     run_for(cluster, 200);
@@ -207,7 +156,7 @@ TEST(CrashSafetyTest, GangsThatWaitForOneAnother) {
 
 TEST(CrashSafetyTest, AQueueThatIsDrainedAndOpenedAgain) {
   survives_everywhere([](EmbeddedCluster& cluster) {
-    ASSERT_TRUE(cluster.apply(job("train", 4, 4, true, "60s")));
+    apply_all(cluster, job("train", 4, 4, true, "60s"));
     run_for(cluster, 10);
     const api::ObjectKey queue{api::Kind::kClusterQueue, "", "team"};
     const auto policy = [](const char* text) {
@@ -222,8 +171,8 @@ TEST(CrashSafetyTest, AQueueThatIsDrainedAndOpenedAgain) {
 
 TEST(CrashSafetyTest, AJobThatIsDeletedAndOneThatShrinks) {
   survives_everywhere([](EmbeddedCluster& cluster) {
-    ASSERT_TRUE(cluster.apply(job("gone", 2, 2, true, "100s")));
-    ASSERT_TRUE(cluster.apply(job("many", 3, 7, false, "10s")));
+    apply_all(cluster, job("gone", 2, 2, true, "100s"));
+    apply_all(cluster, job("many", 3, 7, false, "10s"));
     run_for(cluster, 15);
     ASSERT_TRUE(cluster.server().remove({api::Kind::kJob, "ml", "gone"}));
     run_for(cluster, 100);

@@ -1,48 +1,18 @@
 #include "sim/scenario.h"
 
-#include <gtest/gtest.h>
-
-#include "base/yaml.h"
 #include "sim/script_backend.h"
+#include "sim/testing.h"
 
 namespace phalanx::sim {
 namespace {
 
-constexpr std::string_view kGiven = R"(
-given: |
-  apiVersion: kueue.x-k8s.io/v1beta2
-  kind: Topology
-  metadata: {name: racks}
-  spec: {levels: [{nodeLabel: rack}, {nodeLabel: kubernetes.io/hostname}]}
-  ---
-  apiVersion: kueue.x-k8s.io/v1beta2
-  kind: ResourceFlavor
-  metadata: {name: tas}
-  spec: {nodeLabels: {pool: tas}, topologyName: racks}
-  ---
-  apiVersion: kueue.x-k8s.io/v1beta2
-  kind: ClusterQueue
-  metadata: {name: team}
-  spec:
-    namespaceSelector: {}
-    resourceGroups:
-    - coveredResources: [cpu]
-      flavors: [{name: tas, resources: [{name: cpu, nominalQuota: 100}]}]
-  ---
-  apiVersion: kueue.x-k8s.io/v1beta2
-  kind: LocalQueue
-  metadata: {name: main, namespace: ml}
-  spec: {clusterQueue: team}
-  ---
-  apiVersion: v1
-  kind: Node
-  metadata: {name: h0, labels: {pool: tas, rack: r0, kubernetes.io/hostname: h0}}
-  status: {allocatable: {cpu: "4", pods: "10"}}
-  ---
-  apiVersion: v1
-  kind: Node
-  metadata: {name: h1, labels: {pool: tas, rack: r1, kubernetes.io/hostname: h1}}
-  status: {allocatable: {cpu: "4", pods: "10"}}
+// Two racks of one host, and a Job of two pods that fill them.
+std::string given_and_started() {
+  std::string given = queues_manifest() + node_manifest("h0", "r0") + node_manifest("h1", "r1");
+  for (size_t at = 0; (at = given.find('\n', at)) != std::string::npos; at += 3) {
+    given.replace(at, 1, "\n  ");
+  }
+  return "given: |\n  " + given + R"(
 steps:
 - apply:
     apiVersion: batch/v1
@@ -58,6 +28,7 @@ steps:
           containers: [{name: c, image: i, resources: {requests: {cpu: "4"}}}]
 - run: 5s
 )";
+}
 
 Result<Scenario> read(const std::string& text) {
   const auto documents =
@@ -73,7 +44,7 @@ std::string problem_of(const std::string& text) {
 
 // What the scenario that runs a Job says when these expectations follow; "" if they hold.
 std::string after_start(const std::string& expectation) {
-  const auto scenario = read(std::string(kGiven) + "- then:\n  - " + expectation + "\n");
+  const auto scenario = read(given_and_started() + "- then:\n  - " + expectation + "\n");
   if (!scenario) return scenario.error().message;
   EmbeddedBackend backend;
   const auto done = run_scenario(*scenario, backend);
@@ -169,9 +140,11 @@ TEST(RunScenarioTest, Counts) {
 }
 
 TEST(RunScenarioTest, LooksWherePodsAre) {
-  EXPECT_EQ(after_start("{placed: ml/train, at: {0: h0, 1: h1}, on: {h0: 1, h1: 1}, "
-                        "within: {pool: tas}, same: pool}"),
-            "");
+  EXPECT_EQ(
+      after_start(
+          "{placed: ml/train, at: {0: h0, 1: h1}, on: {h0: 1, h1: 1}, "
+          "within: {cloud.provider.com/node-group: tas}, same: cloud.provider.com/node-group}"),
+      "");
   EXPECT_NE(after_start("{placed: ml/train, at: {0: h1, 1: h0}}").find("expected on h1, is on h0"),
             std::string::npos);
   EXPECT_NE(after_start("{placed: ml/train, at: {0: h0}}").find("`at` does not name it"),
@@ -182,9 +155,12 @@ TEST(RunScenarioTest, LooksWherePodsAre) {
             std::string::npos);
   EXPECT_NE(after_start("{placed: ml/train, on: {h0: 2}}").find("expected {\"h0\": 2}"),
             std::string::npos);
-  EXPECT_NE(after_start("{placed: ml/train, same: [pool, rack]}").find("which differ in rack"),
+  EXPECT_NE(after_start("{placed: ml/train, same: [cloud.provider.com/node-group, "
+                        "cloud.provider.com/topology-rack]}")
+                .find("which differ in cloud.provider.com/topology-rack"),
             std::string::npos);
-  EXPECT_NE(after_start("{placed: ml/train, within: {rack: r0}}").find("expected \"r0\""),
+  EXPECT_NE(after_start("{placed: ml/train, within: {cloud.provider.com/topology-rack: r0}}")
+                .find("expected \"r0\""),
             std::string::npos);
   EXPECT_EQ(after_start("{placed: ml/other}"), "step 3: pods of Job ml/other: there are none");
 }
@@ -208,7 +184,7 @@ TEST(RunScenarioTest, ChecksTheAccountOnRequest) {
 }
 
 TEST(RunScenarioTest, FailsOnOvercommitWhoeverCausedIt) {
-  const auto scenario = read(std::string(kGiven) +
+  const auto scenario = read(given_and_started() +
                              "- {patch: Node h0, with: {status: {allocatable: {cpu: 2}}}, status: "
                              "true}\n");
   ASSERT_TRUE(scenario) << scenario.error().message;
