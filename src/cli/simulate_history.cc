@@ -365,6 +365,7 @@ void History::finish(Entry& entry, const json::value& workload) {
   enter(record, failed ? WorkloadPhase::kFailed : WorkloadPhase::kFinished, cluster_.now());
   ++(failed ? totals_.failed : totals_.finished);
   record.message = string_field(*finished, "message");
+  pods_.forget_loss(record.workload);
   tell(failed ? "failed" : "finished", record.name,
        fmt::format("after {}{}{}", format_duration(record.ran),
                    failed && !record.message.empty() ? ": " : "", failed ? record.message : ""));
@@ -414,11 +415,17 @@ void History::observe_trouble(const sim::Change& change) {
 void History::count_running() {
   for (const std::string& workload : pods_.take_changed()) {
     const auto found = present_.find(workload);
-    if (found == present_.end()) continue;
+    if (found == present_.end()) {
+      pods_.forget_loss(workload);
+      continue;
+    }
     Entry& entry = workloads_.at(found->second);
     WorkloadRecord& record = entry.record;
     record.running = pods_.running(workload);
-    if (!record.holds()) continue;
+    if (!record.holds()) {
+      pods_.forget_loss(workload);
+      continue;
+    }
     touched_.insert(workload);
     if (entry.whole || record.running < record.needed) continue;
     entry.whole = true;

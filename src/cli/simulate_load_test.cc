@@ -54,7 +54,6 @@ TEST_F(SimulateLoadTest, ManifestsComeOnTop) {
 }
 
 TEST_F(SimulateLoadTest, ExplainLooksIntoASavedCluster) {
-  const std::string jobs = manifest({"a", 4, 4, "10m", "", "team: x"}) + manifest({"b", 2});
   (void)simulate_json(manifest({"large", 3}) + manifest({"a"}),
                       {"--until", "5m", "--save", saved()});
   const Ran ran = run_phalanx({"explain", "--load", saved(), "large", "--at", "0s"});
@@ -90,7 +89,7 @@ TEST_F(SimulateLoadTest, JobsFromAListingStartAnew) {
 }
 
 TEST_F(SimulateLoadTest, PlacesThatCannotBeWrittenAreFoundBeforeTheRun) {
-  // The sample of two hours would take longer than a message.
+  // The missing file is what anything later would complain about.
   const auto failure = [](const std::string& option, const std::string& place) {
     const Ran ran = run_phalanx({"simulate", "-f", "/no/such/file", option, place});
     EXPECT_EQ(ran.code, kBadInput);
