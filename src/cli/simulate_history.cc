@@ -43,19 +43,6 @@ bool takes_room(const json::value& pod) {
   return !string_at(pod, {"spec", "nodeName"}).empty() && !sim::is_terminal(pod);
 }
 
-int64_t done_pods(const json::value& workload) {
-  int64_t done = 0;
-  for (const json::value& pod_set : sim::list_field(workload, {"status", "reclaimablePods"})) {
-    done += sim::integer_at(pod_set, {"count"}).value_or(0);
-  }
-  return done;
-}
-
-Time time_of(const json::object* condition, Time otherwise) {
-  if (condition == nullptr) return otherwise;
-  return parse_time(string_field(*condition, "lastTransitionTime")).value_or(otherwise);
-}
-
 // Those of a Workload that is in no queue until somebody repairs something.
 bool sets_aside(std::string_view reason) {
   return reason == core::names::kInadmissible || reason == core::names::kMisconfigured ||
@@ -135,26 +122,6 @@ void History::close() {
   pass_time();
 }
 
-// Pods come last: they are counted for workloads that are known.
-void History::look_back() {
-  const std::vector<sim::Change> changes = informer_.poll();
-  for (const sim::Change& change : changes) {
-    if (change.key.kind == api::Kind::kNode) observe_node(change);
-    if (change.key.kind == api::Kind::kWorkload) restore(change);
-  }
-  for (const sim::Change& change : changes) {
-    if (change.key.kind == api::Kind::kPod) observe_pod(change);
-  }
-  (void)pods_.take_changed();
-  for (auto& [key, entry] : workloads_) {
-    WorkloadRecord& record = entry.record;
-    record.running = pods_.running(record.workload);
-    if (record.phase != WorkloadPhase::kAdmitted || record.running < record.needed) continue;
-    record.phase = WorkloadPhase::kRunning;
-    entry.whole = true;
-  }
-}
-
 // What is seen now holds from now on; what was seen last held until now.
 bool History::react() {
   if (cluster_.now() > last_) tell_losses();
@@ -213,53 +180,6 @@ void History::enqueue(const sim::Change& change) {
   text += counted(record.pods, "pod");
   if (record.priority != 0) text += fmt::format(", priority {}", record.priority);
   tell("submitted", record.name, std::move(text));
-}
-
-// As far as its conditions tell; of evictions they tell the last one only.
-void History::restore(const sim::Change& change) {
-  const json::value& workload = *change.after;
-  Entry& entry = add_entry(change);
-  entry.restored = true;
-  WorkloadRecord& record = entry.record;
-  record.submitted =
-      parse_time(string_at(workload, {"metadata", "creationTimestamp"})).value_or(start_);
-  record.since = record.submitted;
-  record.needed -= done_pods(workload);
-  const json::object* admitted = find_condition(workload, core::names::kAdmitted);
-  const bool evicted = true_condition(find_condition(workload, core::names::kEvicted));
-  if (true_condition(admitted) && !evicted) {
-    enter(record, WorkloadPhase::kAdmitted, time_of(admitted, start_));
-    record.cluster_queue = string_at(workload, {"status", "admission", "clusterQueue"});
-  }
-  if (const json::object* finished = find_condition(workload, core::names::kFinished);
-      true_condition(finished)) {
-    const bool failed = string_field(*finished, "reason") == core::names::kFailed;
-    enter(record, failed ? WorkloadPhase::kFailed : WorkloadPhase::kFinished,
-          time_of(finished, start_));
-    record.message = string_field(*finished, "message");
-  }
-  if (const json::object* reserved = find_condition(workload, core::names::kQuotaReserved);
-      record.phase == WorkloadPhase::kWaiting && reserved != nullptr) {
-    record.reason = string_field(*reserved, "reason");
-    record.message = string_field(*reserved, "message");
-  }
-}
-
-// Only now does the core know the topologies that the assignments are about.
-void History::place_restored() {
-  int64_t count = 0;
-  for (auto& [key, entry] : workloads_) {
-    if (!entry.restored) continue;
-    ++count;
-    const sim::Stored document =
-        informer_.find(core::key_of(api::Kind::kWorkload, entry.record.workload));
-    if (document == nullptr || !entry.record.placement.empty()) continue;
-    DecodeStatus status;
-    entry.record.placement = placement_summary(
-        cluster_.core().state(), api::read_workload(JsonReader(document.get(), "", status)));
-  }
-  if (count == 0) return;
-  tell("loaded", counted(count, "workload"), count == 1 ? "is there" : "are there");
 }
 
 void History::observe_workload(const sim::Change& change) {

@@ -25,6 +25,14 @@ std::string workload_of(const json::value& pod) {
   return fmt::format("{}/{}", string_at(pod, {"metadata", "namespace"}), name);
 }
 
+int64_t done_pods(const json::value& workload) {
+  int64_t done = 0;
+  for (const json::value& pod_set : sim::list_field(workload, {"status", "reclaimablePods"})) {
+    done += sim::integer_at(pod_set, {"count"}).value_or(0);
+  }
+  return done;
+}
+
 std::string node_state(const json::value& node) {
   const json::object* ready = sim::find_condition(node, "Ready");
   const std::string_view status = ready == nullptr ? "" : sim::string_field(*ready, "status");

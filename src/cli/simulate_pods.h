@@ -18,6 +18,8 @@ namespace phalanx::cli {
 
 // "ml/job-train-1a2b3" of a pod that belongs to a Workload; "" of any other.
 std::string workload_of(const json::value& pod);
+// How many pods of a Workload have succeeded for good.
+int64_t done_pods(const json::value& workload);
 // What a node is besides Ready: "NotReady", "Unreachable", "Ready, cordoned".
 std::string node_state(const json::value& node);
 
