@@ -50,7 +50,7 @@ const json::value* first_container(const json::value& pod) {
 
 }  // namespace
 
-std::string run_annotation_problem(const json::value& pod) {
+std::string problem_of_run_annotations(const json::value& pod) {
   const json::object* annotations = object_at(pod, {"metadata", "annotations"});
   if (annotations == nullptr) return "";
   for (const std::string_view name : {kRunForAnnotation, kTerminatesAfterAnnotation}) {
@@ -213,7 +213,7 @@ void Kubelets::act(const api::ObjectKey& key) {
 
 void Kubelets::admit(const api::ObjectKey& key, const json::value& pod, PodRecord& record) {
   const Time now = server_.clock().now();
-  if (const std::string problem = run_annotation_problem(pod); !problem.empty()) {
+  if (const std::string problem = problem_of_run_annotations(pod); !problem.empty()) {
     write(key, pod, refused_status(pod, "InvalidAnnotation", problem, now));
     return;
   }

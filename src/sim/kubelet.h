@@ -40,7 +40,7 @@ inline constexpr std::string_view kTerminatesAfterAnnotation = "phalanx.dev/term
 
 // What is wrong with the annotations of a pod or pod template that decide how it runs; "" if
 // nothing is.
-std::string run_annotation_problem(const json::value& pod);
+std::string problem_of_run_annotations(const json::value& pod);
 
 struct KubeletOptions {
   Duration start_delay = std::chrono::seconds(1);

@@ -56,13 +56,13 @@ void complete_conditions(json::value& document, Time now) {
 Result<void> check_run_annotations(const json::value& document) {
   const std::string_view kind = string_at(document, {"kind"});
   if (kind == "Pod") {
-    if (std::string problem = run_annotation_problem(document); !problem.empty()) {
+    if (std::string problem = problem_of_run_annotations(document); !problem.empty()) {
       return fail(std::move(problem));
     }
   }
   const json::value* pods = find_at(document, {"spec", "template"});
   if (!is_job(document) || pods == nullptr) return {};
-  if (const std::string problem = run_annotation_problem(*pods); !problem.empty()) {
+  if (const std::string problem = problem_of_run_annotations(*pods); !problem.empty()) {
     return fail("spec.template." + problem);
   }
   return {};
