@@ -140,10 +140,14 @@ class ScenarioCommand {
       configuration = std::move(file.configuration);
       warn(file.warnings);
     }
-    for (const std::string& gates : {arguments_.feature_gates, scenario.feature_gates}) {
-      ASSIGN_OR_RETURN(const auto warnings, core::apply_feature_gates(gates, configuration));
-      warn(warnings);
-    }
+    const auto apply = [&](const char* source, const std::string& gates) -> Result<void> {
+      const auto warnings = core::apply_feature_gates(gates, configuration);
+      if (!warnings) return within(source, warnings.error());
+      warn(*warnings);
+      return {};
+    };
+    RETURN_IF_ERROR(apply("--feature-gates", arguments_.feature_gates));
+    RETURN_IF_ERROR(apply("featureGates", scenario.feature_gates));
     return configuration;
   }
 

@@ -73,9 +73,9 @@ Result<core::Configuration> read_configuration(const RunArguments& arguments) {
     configuration = std::move(file.configuration);
   }
   if (!arguments.feature_gates.empty()) {
-    ASSIGN_OR_RETURN(const auto warnings,
-                     core::apply_feature_gates(arguments.feature_gates, configuration));
-    for (const std::string& warning : warnings) remark(warning);
+    const auto warnings = core::apply_feature_gates(arguments.feature_gates, configuration);
+    if (!warnings) return within("--feature-gates", warnings.error());
+    for (const std::string& warning : *warnings) remark(warning);
   }
   return configuration;
 }

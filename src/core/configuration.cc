@@ -159,10 +159,10 @@ Result<std::vector<std::string>> apply_feature_gates(std::string_view gates,
     const size_t equals = entry.find('=');
     const std::string_view value = equals == std::string_view::npos ? "" : entry.substr(equals + 1);
     if (value != "true" && value != "false") {
-      return fail(fmt::format("--feature-gates: \"{}\" must be like Name=true", entry));
+      return fail(fmt::format("\"{}\" must be like Name=true", entry));
     }
     auto warning = set_gate(entry.substr(0, equals), value == "true", configuration);
-    if (!warning) return within("--feature-gates", warning.error());
+    if (!warning) return std::unexpected(warning.error());
     if (!warning->empty()) warnings.push_back(*warning);
   }
   return warnings;

@@ -129,6 +129,7 @@ void Core::put(const api::ObjectKey& key, Topology body) {
 }
 
 void Core::put(const api::ObjectKey& key, api::ResourceFlavor body) {
+  if (!state_.configuration.topology_aware_scheduling) body.topology_name.clear();
   const auto old = state_.flavors.find(key.name);
   const bool same = old != state_.flavors.end() && same_spec(old->second.meta, body.meta);
   if (old != state_.flavors.end() && !old->second.topology_name.empty()) {
