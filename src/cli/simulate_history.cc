@@ -39,8 +39,9 @@ api::ResourceAmounts allocatable_of(const json::value& node) {
   return api::read_resources(JsonReader(&node, "", status).object("status"), "allocatable");
 }
 
-bool takes_room(const json::value& pod) {
-  return !string_at(pod, {"spec", "nodeName"}).empty() && !sim::is_terminal(pod);
+void count_pod(const json::value& pod, int64_t times, NodeUse& use) {
+  const std::string node(string_at(pod, {"spec", "nodeName"}));
+  if (!node.empty() && !sim::is_terminal(pod)) use.add_pod(node, sim::pod_demand(pod), times);
 }
 
 // Those of a Workload that is in no queue until somebody repairs something.
@@ -301,12 +302,10 @@ void History::evict(Entry& entry, const std::string& message) {
 }
 
 void History::observe_pod(const sim::Change& change) {
-  if (change.before != nullptr) {
-    if (takes_room(*change.before)) api::add_to(used_, sim::pod_demand(*change.before), -1);
-  }
+  if (change.before != nullptr) count_pod(*change.before, -1, node_use_);
   pods_.observe_pod(change);
   if (change.after == nullptr) return;
-  if (takes_room(*change.after)) api::add_to(used_, sim::pod_demand(*change.after), 1);
+  count_pod(*change.after, 1, node_use_);
   const std::string_view reason = string_at(*change.after, {"status", "reason"});
   const bool was_known =
       change.before != nullptr && string_at(*change.before, {"status", "reason"}) == reason;
@@ -378,12 +377,9 @@ void History::tell_losses() {
 }
 
 void History::observe_node(const sim::Change& change) {
-  if (change.before != nullptr && counts(*change.before)) {
-    api::add_to(allocatable_, allocatable_of(*change.before), -1);
-  }
-  if (change.after != nullptr && counts(*change.after)) {
-    api::add_to(allocatable_, allocatable_of(*change.after), 1);
-  }
+  const bool usable = change.after != nullptr && counts(*change.after);
+  node_use_.put_node(change.key.name,
+                     usable ? std::optional(allocatable_of(*change.after)) : std::nullopt);
   pods_.observe_node(change);
   if (first_) return;
   if (change.after == nullptr) return tell("node", change.key.name, "is gone");
@@ -410,8 +406,8 @@ void History::observe_usage() {
     }
   }
   for (auto& [resource, gauge] : gauges_.nodes) gauge.set(0, 0);
-  for (const auto& [resource, total] : allocatable_) {
-    gauges_.nodes[resource].set(sim::amount_of(used_, resource), total);
+  for (const auto& [resource, total] : node_use_.allocatable()) {
+    gauges_.nodes[resource].set(sim::amount_of(node_use_.used(), resource), total);
   }
 }
 

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "cli/simulate_gauges.h"
+#include "cli/simulate_node_use.h"
 #include "cli/simulate_pods.h"
 #include "sim/embedded_cluster.h"
 #include "sim/informer.h"
@@ -151,8 +152,7 @@ class History : public sim::Component {
   std::set<std::string> touched_;  // workloads whose pods changed at this moment
   HistoryTotals totals_;
   Gauges gauges_;
-  api::ResourceAmounts allocatable_;  // of all nodes that are Ready
-  api::ResourceAmounts used_;         // by bound pods that have not ended
+  NodeUse node_use_;
   std::vector<std::string> faults_;
 };
 

@@ -290,6 +290,23 @@ TEST(SimulateReportTest, TablesAreAligned) {
             "  NAME   N\n  a     10\n  remark\n");
 }
 
+TEST(SimulateNodeUseTest, PodsOfANodeThatIsGoneTakeNothing) {
+  NodeUse use;
+  use.add_pod("a", {{"cpu", 3}}, 1);  // seen before its node
+  EXPECT_EQ(sim::amount_of(use.used(), "cpu"), 0);
+  use.put_node("a", api::ResourceAmounts{{"cpu", 4}});
+  use.put_node("b", api::ResourceAmounts{{"cpu", 4}});
+  use.add_pod("b", {{"cpu", 2}}, 1);
+  EXPECT_EQ(sim::amount_of(use.allocatable(), "cpu"), 8);
+  EXPECT_EQ(sim::amount_of(use.used(), "cpu"), 5);
+  use.put_node("a", std::nullopt);
+  EXPECT_EQ(sim::amount_of(use.allocatable(), "cpu"), 4);
+  EXPECT_EQ(sim::amount_of(use.used(), "cpu"), 2);
+  use.add_pod("a", {{"cpu", 3}}, -1);
+  use.put_node("a", api::ResourceAmounts{{"cpu", 6}});
+  EXPECT_EQ(sim::amount_of(use.used(), "cpu"), 2);
+}
+
 TEST(SimulateGaugeTest, AveragesAreWeightedByTime) {
   Gauge gauge;
   gauge.set(4, 4);
