@@ -256,8 +256,8 @@ class Stream : public sim::Component {
   Time last_arrival_ = start();
 };
 
-// What placing alone takes for workloads like those of the stream, each after a change of a node, on
-// the cluster that has become empty again: the yardstick for the cost of a whole decision.
+// What placing alone takes for workloads like those of the stream, each after a change of a node,
+// on the cluster that has become empty again: the yardstick for the cost of a whole decision.
 double placement_microseconds(core::Core& core, const core::Adapters& adapters) {
   constexpr int kRounds = 300;
   core::State& state = core.state();

@@ -95,7 +95,7 @@ class Core {
   std::set<api::ObjectKey> dirty_;
   std::set<std::string> to_ungate_;     // workloads
   std::set<std::string> pods_changed_;  // workloads: looked at once a step, however many pods
-  Expected expected_;                // pods that are being un-gated, with their domains
+  Expected expected_;                   // pods that are being un-gated, with their domains
   std::set<std::string> rank_warned_;
   std::map<api::ObjectKey, std::string> told_problems_;  // of jobs
   std::map<std::string, std::vector<Drift>> reported_drift_;

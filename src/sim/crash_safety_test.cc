@@ -123,9 +123,8 @@ void survives_everywhere(const Story& story) {
   ASSERT_GT(calm.writes, 5U);
   for (uint64_t at = 0; at < calm.writes; ++at) {
     for (const auto& [fate, name] : kFates) {
-      const Run spoilt = run(story, [&](uint64_t number) {
-        return number == at ? fate : WriteFate::kProceed;
-      });
+      const Run spoilt =
+          run(story, [&](uint64_t number) { return number == at ? fate : WriteFate::kProceed; });
       ASSERT_EQ(spoilt.state_without_places, calm.state_without_places)
           << "write " << at << ", " << name;
       const bool delayed = fate == WriteFate::kLoseRequest || fate == WriteFate::kLoseReply;
