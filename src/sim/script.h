@@ -1,13 +1,14 @@
 // Actions on a cluster, as people write them: what scenarios (sim/scenario.h) and timelines are
 // made of.
 //
-//   apply: {manifest}, [manifests] or a YAML text     as kubectl apply; ownedBy: Kind
-//   namespace/name patch: Kind namespace/name                        with: {merge patch}; status:
-//   true delete: Kind namespace/name                       propagation:
-//   Background|Foreground|Orphan node: name or nodes: {label: value}               becomes: Ready,
-//   NotReady, Unreachable, ... pod: namespace/name                               becomes:
-//   Succeeded|Failed bind: Pod namespace/name                          to: node run: 30s restart:
-//   core
+//   apply: {manifest}, [manifests] or a YAML text     as kubectl apply; ownedBy: Kind name
+//   patch: Kind namespace/name                        with: {merge patch}; status: true
+//   delete: Kind namespace/name                       propagation: Background|Foreground|Orphan
+//   node: name or nodes: {label: value}               becomes: Ready, NotReady, Unreachable, ...
+//   pod: namespace/name                               becomes: Succeeded|Failed
+//   bind: Pod namespace/name                          to: node
+//   run: 30s
+//   restart: core
 //
 // Beside apply, patch, delete and bind, `refused: "text"` says that the API server must refuse, in
 // words that contain the text. Names may hold * and ?.
