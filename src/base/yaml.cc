@@ -1,6 +1,7 @@
 #include "base/yaml.h"
 
 #include <fmt/format.h>
+#include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
 #include <charconv>
@@ -80,7 +81,10 @@ Result<json::value> convert(const YAML::Node& node, int depth, Conversion& conve
         if (!field.first.IsScalar()) return refuse("a key must be a plain word or string");
         ASSIGN_OR_RETURN(json::value value, convert(field.second, depth + 1, conversion));
         const std::string& key = field.first.Scalar();
-        if (object.contains(key)) return refuse(fmt::format("the key \"{}\" stands twice", key));
+        if (object.contains(key)) {
+          return fail(fmt::format("line {}: the key \"{}\" stands twice; remove one",
+                                  field.first.Mark().line + 1, key));
+        }
         object.emplace(key, std::move(value));
       }
       return object;
@@ -142,6 +146,20 @@ void emit(YAML::Emitter& out, const json::value& value) {
 
 namespace {
 
+// What a person most likely overlooked in the line that the parser stopped at, or in the one
+// before.
+std::string_view hint_for(std::string_view text, int line) {
+  for (int i = 0; i <= line; ++i) {
+    const size_t end = text.find('\n');
+    const std::string_view current = text.substr(0, end);
+    const std::string_view indent = current.substr(0, current.find_first_not_of(" \t"));
+    if (i + 1 >= line && indent.contains('\t')) return "; indent with spaces, not with tabs";
+    if (end == std::string_view::npos) break;
+    text.remove_prefix(end + 1);
+  }
+  return "; check the indentation, the brackets and the quotes there";
+}
+
 Result<std::vector<Document>> parse_yaml(std::string_view text) {
   std::vector<Document> documents;
   try {
@@ -152,9 +170,13 @@ Result<std::vector<Document>> parse_yaml(std::string_view text) {
       ASSIGN_OR_RETURN(json::value value, convert(node, 0, conversion));
       if (!value.is_null()) documents.push_back({std::move(value), line});
     }
+  } catch (const YAML::DeepRecursion& problem) {
+    return fail(
+        fmt::format("line {}: nested deeper than {} levels", problem.mark.line + 1, kMaxDepth));
   } catch (const YAML::Exception& problem) {
-    return fail(fmt::format("line {}, column {}: not valid YAML: {}", problem.mark.line + 1,
-                            problem.mark.column + 1, problem.msg));
+    return fail(fmt::format("line {}, column {}: not valid YAML: {}{}", problem.mark.line + 1,
+                            problem.mark.column + 1, problem.msg,
+                            hint_for(text, problem.mark.line)));
   }
   return documents;
 }

@@ -51,7 +51,7 @@ TEST(Yaml, AnchorsAreFollowed) {
 
 TEST(Yaml, ErrorsNameTheLine) {
   EXPECT_TRUE(as_json("a: 1\nb: [\n").starts_with("line ")) << as_json("a: 1\nb: [\n");
-  EXPECT_EQ(as_json("a: 1\nb: 2\na: 3\n"), "line 1: the key \"a\" stands twice");
+  EXPECT_EQ(as_json("a: 1\nb: 2\na: 3\n"), "line 3: the key \"a\" stands twice; remove one");
   EXPECT_NE(as_json("? [x]\n: 1\n").find("a key must be a plain word"), std::string::npos);
   EXPECT_TRUE(as_json("a: *missing\n").starts_with("line 1")) << as_json("a: *missing\n");
 }
