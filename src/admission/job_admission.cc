@@ -56,7 +56,23 @@ void check_slices(const api::Job& job, ProblemList& problems) {
                            size, job.pod_count()));
 }
 
+// Levels are label keys; which of them a topology has is found out when the Job is placed.
+void check_level_names(const json::value& document, ProblemList& problems) {
+  const Place annotations = Place(&document)["spec"]["template"]["metadata"]["annotations"];
+  for (const std::string_view name :
+       {"kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology",
+        "kueue.x-k8s.io/podset-slice-required-topology"}) {
+    const Place level = annotations[name];
+    if (!level.present() || is_label_key(level.text())) continue;
+    problems.add(fmt::format("spec.template.metadata.annotations[{}]", name),
+                 fmt::format("\"{}\" is no level; name the node label of one, such as "
+                             "cloud.provider.com/topology-rack",
+                             level.text()));
+  }
+}
+
 void check_topology(const json::value& document, ProblemList& problems) {
+  check_level_names(document, problems);
   DecodeStatus status;
   DecodeStatus annotations;
   const api::Job job = api::read_job(JsonReader(&document, "", status), annotations);

@@ -211,7 +211,7 @@ TEST_F(ExplainTest, UnknownNamesGetASuggestion) {
   ran = explain(job + twin, "train");
   EXPECT_EQ(ran.code, kBadInput);
   expect_parts(ran.err, {"is in several namespaces; write ml/train"});
-  ran = explain("", "a");
+  ran = explain("apiVersion: v1\nkind: List\nitems: []\n", "a");
   expect_parts(ran.err, {"there is no Job and no Workload at all"});
 }
 

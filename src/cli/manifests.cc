@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
+#include "api/kind.h"
 #include "base/file.h"
+#include "base/spelling.h"
 #include "base/yaml.h"
 
 namespace phalanx::cli {
@@ -43,20 +46,25 @@ Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
   return files;
 }
 
-Result<std::vector<std::string>> expand(const std::vector<std::string>& paths) {
-  std::vector<std::string> files;
+struct InputFile {
+  std::string path;
+  bool is_named = true;  // by the user, not found in a folder
+};
+
+Result<std::vector<InputFile>> expand(const std::vector<std::string>& paths) {
+  std::vector<InputFile> files;
   for (const std::string& path : paths) {
     std::error_code ignored;
     if (path != "-" && fs::is_directory(path, ignored)) {
       ASSIGN_OR_RETURN(const std::vector<std::string> inside, files_of_folder(path));
-      files.insert(files.end(), inside.begin(), inside.end());
-    } else if (path == "-" && std::ranges::find(files, "-") != files.end()) {
+      for (const std::string& file : inside) files.push_back({file, false});
+    } else if (path == "-" && std::ranges::find(files, "-", &InputFile::path) != files.end()) {
       return fail("-: standard input is named twice, but can be read only once");
     } else if (path != "-" && !fs::exists(path, ignored)) {
       return fail(fmt::format(
           "{}: there is no such file or folder; name one, or - for standard input", path));
     } else {
-      files.push_back(path);
+      files.push_back({path, true});
     }
   }
   return files;
@@ -88,12 +96,14 @@ class Unwrapper {
     ManifestHeader header = header_of(value.get_object());
     if (header.kind.empty()) header.kind = fallback.kind;
     if (header.api_version.empty()) header.api_version = fallback.api_version;
-    if (header.kind.empty()) {
-      return fail(fmt::format("{}: kind: is required; {}", place, kNotAnObject));
-    }
+    const auto wrong = [&](std::string_view field) {
+      const bool is_there = value.get_object().contains(field);
+      return fmt::format("{}: {}; {}", field, is_there ? "must be a text" : "is required",
+                         kNotAnObject);
+    };
+    if (header.kind.empty()) return fail(fmt::format("{}: {}", place, wrong("kind")));
     if (header.api_version.empty()) {
-      return fail(
-          fmt::format("{}: {}: apiVersion: is required; {}", place, header.text(), kNotAnObject));
+      return fail(fmt::format("{}: {}: {}", place, header.text(), wrong("apiVersion")));
     }
     if (header.kind.ends_with("List") && value.get_object().contains("items")) {
       return add_items(value.get_object(), place, header);
@@ -138,8 +148,31 @@ std::string ManifestHeader::text() const {
                             : fmt::format("{} {}/{}", kind, namespace_, name);
 }
 
+std::string problem_of_kind(const ManifestHeader& header) {
+  std::vector<std::string_view> near;
+  for (const api::KindInfo& known : api::all_kinds()) {
+    // batch.volcano.sh has Jobs as well: only a group that is mistyped, or left out, is meant.
+    const std::string group = header.group();
+    const std::array<std::string_view, 1> known_group{known.group};
+    const bool is_group = group.empty() || group == known.group ||
+                          (!group.starts_with(known.group) && !closest(group, known_group).empty());
+    if (known.name == header.kind && is_group) {
+      return fmt::format("apiVersion: there is no {} in \"{}\"; write {}", header.kind,
+                         header.api_version, api::api_version(known.kind));
+    }
+    if (known.group == group) near.push_back(known.name);
+  }
+  const std::string_view meant = closest(header.kind, near);
+  if (meant.empty()) return "";
+  return fmt::format("kind: there is no {} in {}; did you mean `{}`?", header.kind,
+                     header.api_version, meant);
+}
+
 Result<void> parse_manifests(std::string_view text, const std::string& name,
                              const std::function<Result<void>(Manifest)>& visit) {
+  if (text.contains('\0')) {
+    return fail(fmt::format("{}: is no text; name files of YAML or JSON, gzipped or not", name));
+  }
   auto documents = parse_documents(text);
   if (!documents) return within(name, documents.error());
   Unwrapper unwrapper(visit);
@@ -152,12 +185,22 @@ Result<void> parse_manifests(std::string_view text, const std::string& name,
 
 Result<void> read_manifests(const std::vector<std::string>& paths,
                             const std::function<void(const std::string&)>& progress,
-                            const std::function<Result<void>(Manifest)>& visit) {
-  ASSIGN_OR_RETURN(const std::vector<std::string> files, expand(paths));
-  for (const std::string& file : files) {
-    progress(file);
-    ASSIGN_OR_RETURN(const std::string text, read_file(file));
-    RETURN_IF_ERROR(parse_manifests(text, file == "-" ? "standard input" : file, visit));
+                            const std::function<Result<void>(Manifest)>& visit,
+                            EmptyFiles empty_files) {
+  ASSIGN_OR_RETURN(const std::vector<InputFile> files, expand(paths));
+  for (const InputFile& file : files) {
+    progress(file.path);
+    ASSIGN_OR_RETURN(const std::string text, read_file(file.path));
+    const std::string name = file.path == "-" ? "standard input" : file.path;
+    bool is_empty = empty_files == EmptyFiles::kRefused && file.is_named;
+    RETURN_IF_ERROR(parse_manifests(text, name, [&](Manifest manifest) {
+      is_empty = false;
+      return visit(std::move(manifest));
+    }));
+    // A List without items is an answer; nothing at all is most likely a command that failed.
+    if (is_empty && parse_documents(text)->empty()) {
+      return fail(fmt::format("{}: holds no object; write one, or leave it out", name));
+    }
   }
   return {};
 }

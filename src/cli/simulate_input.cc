@@ -27,18 +27,27 @@ Result<Duration> parse_moment(const json::value* value) {
   if (value == nullptr || value->is_null()) return fail(fmt::format("is required; {}", kHelp));
   if (!value->is_string()) return fail(fmt::format("must be a text; {}", kHelp));
   auto duration = parse_duration(value->get_string());
-  if (!duration) return fail(fmt::format("{}; {}", duration.error().message, kHelp));
+  if (!duration) return fail(duration.error().message);
   if (*duration > kLongestRun) return fail("is more than 30 days, the longest run");
   return *duration;
 }
 
 }  // namespace
 
-// An origin ends with the object, and a refusal begins with it: it is named once.
+// An origin ends with the object, and a refusal begins with it, with a namespace or without a name
+// as the case may be: it is named once.
 std::string placed(const std::string& origin, std::string_view message) {
   const size_t colon = origin.rfind(": ");
-  const std::string object = origin.substr(colon == std::string::npos ? 0 : colon + 2) + ": ";
-  while (message.starts_with(object)) message.remove_prefix(object.size());
+  const std::string_view object =
+      std::string_view(origin).substr(colon == std::string::npos ? 0 : colon + 2);
+  const std::string_view kind = object.substr(0, object.find(' '));
+  while (message.starts_with(kind)) {
+    const size_t end = message.find(": ");
+    if (end == std::string_view::npos) break;
+    const std::string_view named = message.substr(0, end);
+    if (named != object && named != kind && std::ranges::count(named, ' ') != 1) break;
+    message.remove_prefix(end + 2);
+  }
   return fmt::format("{}: {}", origin, message);
 }
 
@@ -83,8 +92,8 @@ Result<void> RunInput::add_sample(const std::string& description, uint64_t seed)
 
 Result<void> RunInput::add_files(const std::vector<std::string>& paths) {
   return read_manifests(
-      paths, [](const std::string&) {},
-      [&](Manifest manifest) { return add(std::move(manifest)); });
+      paths, [](const std::string&) {}, [&](Manifest manifest) { return add(std::move(manifest)); },
+      EmptyFiles::kRefused);
 }
 
 Result<void> RunInput::add(Manifest manifest) {
@@ -93,6 +102,8 @@ Result<void> RunInput::add(Manifest manifest) {
   }
   const auto kind = api::find_kind(manifest.header.api_version, manifest.header.kind);
   if (!kind) {
+    const std::string problem = problem_of_kind(manifest.header);
+    if (!problem.empty()) return fail(fmt::format("{}: {}", manifest.origin, problem));
     skipped_[manifest.header.api_version + " " + manifest.header.kind].push_back(manifest.origin);
     return {};
   }

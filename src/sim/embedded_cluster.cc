@@ -6,6 +6,7 @@
 #include "jobs/batch_job.h"
 #include "sim/document.h"
 #include "sim/manifest.h"
+#include "sim/names.h"
 
 namespace phalanx::sim {
 namespace {
@@ -81,11 +82,15 @@ ApiResult<void> EmbeddedCluster::validate_job(AdmissionRequest& request) {
   return invalid(key_of(request.kind, *request.object), texts_of(problems));
 }
 
-void EmbeddedCluster::ensure_namespace(const std::string& name) {
-  if (name.empty() || server().get({api::Kind::kNamespace, "", name}) != nullptr) return;
-  // A name that is none is refused together with the object that it is the namespace of.
-  [[maybe_unused]] const auto created = server().create(json::object{
-      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", json::object{{"name", name}}}});
+ApiResult<void> EmbeddedCluster::ensure_namespace(const api::ObjectKey& key) {
+  const std::string& name = key.namespace_;
+  if (name.empty() || server().get({api::Kind::kNamespace, "", name}) != nullptr) return {};
+  if (const std::string problem = problem_of_dns_label(name); !problem.empty()) {
+    return invalid(key, "metadata.namespace: " + problem);
+  }
+  RETURN_IF_ERROR(server().create(json::object{
+      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", json::object{{"name", name}}}}));
+  return {};
 }
 
 ApiResult<Stored> EmbeddedCluster::apply(json::value document) {
@@ -99,7 +104,7 @@ ApiResult<Stored> EmbeddedCluster::apply(json::value document) {
     return invalid(key_of(*kind, document), checked.error().message);
   }
   if (api::info(*kind).namespaced) {
-    ensure_namespace(std::string(string_at(document, {"metadata", "namespace"})));
+    RETURN_IF_ERROR(ensure_namespace(key_of(*kind, document)));
   }
   // Here and not by the server's converter, which would take fields for unknown silently, and would
   // see a mixture of versions if the object exists already.

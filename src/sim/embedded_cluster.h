@@ -46,7 +46,7 @@ class EmbeddedCluster {
   ApiResult<void> admit_kueue(AdmissionRequest& request);
   ApiResult<void> default_job(AdmissionRequest& request);
   static ApiResult<void> validate_job(AdmissionRequest& request);
-  void ensure_namespace(const std::string& name);
+  ApiResult<void> ensure_namespace(const api::ObjectKey& key);
 
   admission::KueueAdmission kueue_;
   core::Adapters adapters_;

@@ -191,7 +191,8 @@ void check_job(const RuleInput& input, const json::value& job, Problems& problem
   check_mode(job, problems);
   check_managed_by(job, problems);
   check_template(job, problems);
-  check_selector(job, problems);
+  // Without a template nothing was generated that could be compared.
+  if (find_at(job, {"spec", "template"}) != nullptr) check_selector(job, problems);
   if (input.old_object != nullptr) check_job_update(*input.old_object, job, problems);
 }
 

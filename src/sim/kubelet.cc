@@ -53,6 +53,12 @@ const json::value* first_container(const json::value& pod) {
 std::string problem_of_run_annotations(const json::value& pod) {
   const json::object* annotations = object_at(pod, {"metadata", "annotations"});
   if (annotations == nullptr) return "";
+  for (const std::string_view name :
+       {kRunForAnnotation, kTerminatesAfterAnnotation, kExitCodeAnnotation}) {
+    const json::value* value = annotations->if_contains(name);
+    if (value == nullptr || value->is_string()) continue;
+    return fmt::format("metadata.annotations[{}]: must be a string; put it in quotes", name);
+  }
   for (const std::string_view name : {kRunForAnnotation, kTerminatesAfterAnnotation}) {
     if (!annotations->contains(name)) continue;
     if (const auto duration = parse_duration(annotation_of(pod, name)); !duration) {

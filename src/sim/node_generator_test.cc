@@ -77,7 +77,7 @@ TEST(NodeGeneratorTest, ErrorsNameThePartAndShowTheGrammar) {
       {"3 hosts x", "\"\" is no number and level"},
       {"3 big hosts", "\"3 big hosts\" is no number and level"},
       {"3 hosts,", "\"\" is no amount and resource"},
-      {"3 hosts, 8 CPU", "\"CPU\" is no resource of Kubernetes; did you mean `cpu`?"},
+      {"3 hosts, 8 CPU", "as in nvidia.com/gpu; did you mean `cpu`?"},
       {"3 hosts, 1.5 nvidia.com/gpu", "nvidia.com/gpu: \"1.5\" is not a whole number"},
       {"3 hosts, 1e30 memory", "memory: \"1e30\" is too large"},
       {"3 hosts, 8", "\"8\" is no amount and resource"},

@@ -23,9 +23,8 @@ std::string problem_of_resource_name(std::string_view name) {
     return "";
   }
   return fmt::format(
-      "\"{}\" is no resource of Kubernetes{}; others have a domain, as in "
-      "nvidia.com/gpu",
-      name, suggestion(name, kStandard));
+      "\"{}\" is no resource of Kubernetes, and others have a domain, as in nvidia.com/gpu{}", name,
+      suggestion(name, kStandard));
 }
 
 void check_amounts(const JsonReader& reader, std::string_view field, Problems& problems) {

@@ -12,10 +12,9 @@ TEST(ResourceRulesTest, NamesAreOfKubernetesOrHaveADomain) {
        {"cpu", "memory", "ephemeral-storage", "pods", "hugepages-2Mi", "nvidia.com/gpu"}) {
     EXPECT_EQ(problem_of_resource_name(good), "");
   }
-  EXPECT_EQ(
-      problem_of_resource_name("CPU"),
-      "\"CPU\" is no resource of Kubernetes; did you mean `cpu`?; others have a domain, as in "
-      "nvidia.com/gpu");
+  EXPECT_EQ(problem_of_resource_name("CPU"),
+            "\"CPU\" is no resource of Kubernetes, and others have a domain, as in "
+            "nvidia.com/gpu; did you mean `cpu`?");
   EXPECT_NE(problem_of_resource_name("a b"), "");
 }
 
