@@ -153,12 +153,12 @@ std::vector<Problem> BuiltInKinds::check(api::Kind kind, const json::value& docu
 }
 
 const BuiltInKinds& built_in_kinds() {
-  static const BuiltInKinds kinds = [] {
+  static const BuiltInKinds kKinds = [] {
     auto loaded = BuiltInKinds::load(built_in_types());
     CHECK(loaded.has_value());
     return std::move(*loaded);
   }();
-  return kinds;
+  return kKinds;
 }
 
 }  // namespace phalanx::admission
