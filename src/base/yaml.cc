@@ -50,6 +50,47 @@ json::value typed_scalar(const std::string& text) {
   return json::value(text);
 }
 
+Result<json::value> convert(const YAML::Node& node, int depth, Conversion& conversion);
+
+bool is_plain(const YAML::Node& scalar) {
+  // yaml-cpp tags quoted scalars "!" and plain ones "?"; "!!str" asks for a string by name.
+  return scalar.Tag() == "?" || scalar.Tag().empty();
+}
+
+// What `<<: *a` or `<<: [*a, *b]` adds: fields that are not there, the first one of a name.
+Result<void> merge(const json::value& more, int line, json::object& object) {
+  if (const json::array* list = more.if_array()) {
+    for (const json::value& element : *list) RETURN_IF_ERROR(merge(element, line, object));
+    return {};
+  }
+  const json::object* fields = more.if_object();
+  if (fields == nullptr) return fail(fmt::format("line {}: << must be a map, or maps", line));
+  for (const auto& field : *fields) object.emplace(field.key(), field.value());
+  return {};
+}
+
+Result<json::value> convert_map(const YAML::Node& node, int depth, Conversion& conversion) {
+  json::object object;
+  std::vector<std::pair<int, json::value>> merged;  // line and what stands there
+  for (const auto& field : node) {
+    const int line = field.first.Mark().line + 1;
+    if (!field.first.IsScalar()) {
+      return fail(fmt::format("line {}: a key must be a plain word or string", line));
+    }
+    ASSIGN_OR_RETURN(json::value value, convert(field.second, depth + 1, conversion));
+    const std::string& key = field.first.Scalar();
+    if (key == "<<" && is_plain(field.first)) {
+      merged.emplace_back(line, std::move(value));
+    } else if (object.contains(key)) {
+      return fail(fmt::format("line {}: the key \"{}\" stands twice; remove one", line, key));
+    } else {
+      object.emplace(key, std::move(value));
+    }
+  }
+  for (const auto& [line, more] : merged) RETURN_IF_ERROR(merge(more, line, object));
+  return object;
+}
+
 Result<json::value> convert(const YAML::Node& node, int depth, Conversion& conversion) {
   const auto refuse = [&](std::string_view reason) {
     return fail(fmt::format("line {}: {}", node.Mark().line + 1, reason));
@@ -62,11 +103,8 @@ Result<json::value> convert(const YAML::Node& node, int depth, Conversion& conve
     case YAML::NodeType::Undefined:
     case YAML::NodeType::Null:
       return json::value(nullptr);
-    case YAML::NodeType::Scalar: {
-      // yaml-cpp tags quoted scalars "!" and plain ones "?"; "!!str" asks for a string by name.
-      const bool plain = node.Tag() == "?" || node.Tag().empty();
-      return plain ? typed_scalar(node.Scalar()) : json::value(node.Scalar());
-    }
+    case YAML::NodeType::Scalar:
+      return is_plain(node) ? typed_scalar(node.Scalar()) : json::value(node.Scalar());
     case YAML::NodeType::Sequence: {
       json::array array;
       for (const YAML::Node& element : node) {
@@ -75,20 +113,8 @@ Result<json::value> convert(const YAML::Node& node, int depth, Conversion& conve
       }
       return array;
     }
-    case YAML::NodeType::Map: {
-      json::object object;
-      for (const auto& field : node) {
-        if (!field.first.IsScalar()) return refuse("a key must be a plain word or string");
-        ASSIGN_OR_RETURN(json::value value, convert(field.second, depth + 1, conversion));
-        const std::string& key = field.first.Scalar();
-        if (object.contains(key)) {
-          return fail(fmt::format("line {}: the key \"{}\" stands twice; remove one",
-                                  field.first.Mark().line + 1, key));
-        }
-        object.emplace(key, std::move(value));
-      }
-      return object;
-    }
+    case YAML::NodeType::Map:
+      return convert_map(node, depth, conversion);
   }
   return refuse("not a YAML value");
 }

@@ -49,6 +49,15 @@ TEST(Yaml, AnchorsAreFollowed) {
   EXPECT_EQ(as_json("a: &x {k: 1}\nb: *x\n"), "{\"a\":{\"k\":1},\"b\":{\"k\":1}}\n");
 }
 
+TEST(Yaml, MergeKeysAddWhatIsNotThere) {
+  EXPECT_EQ(as_json("- &a {x: 1, y: 2}\n- {<<: *a, y: 3}\n"),
+            "[{\"x\":1,\"y\":2},{\"y\":3,\"x\":1}]\n");
+  EXPECT_EQ(as_json("- &a {x: 1}\n- &b {x: 2, y: 2}\n- {<<: [*a, *b]}\n"),
+            "[{\"x\":1},{\"x\":2,\"y\":2},{\"x\":1,\"y\":2}]\n");
+  EXPECT_EQ(as_json("\"<<\": 1\n"), "{\"<<\":1}\n");
+  EXPECT_NE(as_json("a: 1\n<<: 5\n").find("line 2: << must be a map"), std::string::npos);
+}
+
 TEST(Yaml, ErrorsNameTheLine) {
   EXPECT_TRUE(as_json("a: 1\nb: [\n").starts_with("line ")) << as_json("a: 1\nb: [\n");
   EXPECT_EQ(as_json("a: 1\nb: 2\na: 3\n"), "line 3: the key \"a\" stands twice; remove one");
