@@ -110,6 +110,12 @@ std::optional<std::string> set_aside_because(const core::State& state,
   if (const std::string why = inactive_because(state, queue->second); !why.empty()) {
     return fmt::format("ClusterQueue {} is inactive: {}", queue->first, why);
   }
+  if (const std::string* name = core::missing_priority_class(state, workload)) {
+    return fmt::format(
+        "PriorityClass {} of its pods doesn't exist, so none could be made; create it, or take it out "
+        "of spec.template.spec.priorityClassName",
+        *name);
+  }
   return namespace_not_selected(workload, queue->second);
 }
 

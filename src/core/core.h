@@ -75,7 +75,7 @@ class Core {
   void cluster_queue_changed(const std::string& name);
   void flavor_changed(const std::string& name);
   void topology_changed(const std::string& name);
-  void all_jobs_changed();
+  void priority_classes_changed();
   void mark(api::Kind kind, const std::string& full_name);
   void mark_queues_of(const std::string& workload);
 

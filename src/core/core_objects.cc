@@ -93,7 +93,7 @@ void Core::put(const api::ObjectKey& key, api::PriorityClass body) {
   auto& classes = key.kind == api::Kind::kPriorityClass ? state_.priority_classes
                                                         : state_.workload_priority_classes;
   classes[key.name] = std::move(body);
-  all_jobs_changed();
+  priority_classes_changed();
 }
 
 void Core::put(const api::ObjectKey& key, Job body) {
@@ -280,8 +280,13 @@ void Core::topology_changed(const std::string& name) {
   for (const std::string& flavor : flavors) flavor_changed(flavor);
 }
 
-void Core::all_jobs_changed() {
+void Core::priority_classes_changed() {
   for (const auto& [key, job] : state_.jobs) dirty_.insert(key);
+  std::vector<std::string> waiting;
+  for (const auto& [name, workload] : state_.workloads) {
+    if (!workload.reserved()) waiting.push_back(name);
+  }
+  for (const std::string& name : waiting) workload_changed(name);
 }
 
 void Core::object_deleted(const api::ObjectKey& key) {
@@ -302,10 +307,10 @@ void Core::object_deleted(const api::ObjectKey& key) {
       return workloads_of_namespace_changed(key.namespace_, true);
     case Kind::kPriorityClass:
       state_.priority_classes.erase(name);
-      return all_jobs_changed();
+      return priority_classes_changed();
     case Kind::kWorkloadPriorityClass:
       state_.workload_priority_classes.erase(name);
-      return all_jobs_changed();
+      return priority_classes_changed();
     case Kind::kTopology:
       state_.topologies.erase(name);
       return topology_changed(name);

@@ -240,6 +240,19 @@ Activity activity_of(const State& state, const api::LocalQueue& queue) {
   return {true, "Ready", "Can submit new workloads to localQueue"};
 }
 
+const std::string* missing_priority_class(const State& state, const WorkloadState& workload) {
+  // Kubernetes has these without anybody making them.
+  constexpr std::string_view kOfTheSystem = "system-";
+  for (const api::WorkloadPodSet& pod_set : workload.object.pod_sets) {
+    const std::string& name = pod_set.pod_template.priority_class;
+    if (!name.empty() && !name.starts_with(kOfTheSystem) &&
+        !state.priority_classes.contains(name)) {
+      return &name;
+    }
+  }
+  return nullptr;
+}
+
 std::optional<QueueProblem> queue_problem(const State& state, const WorkloadState& workload) {
   const auto inadmissible = [](std::string message) {
     return QueueProblem{std::string(names::kInadmissible), std::move(message)};
@@ -270,6 +283,9 @@ std::optional<QueueProblem> queue_problem(const State& state, const WorkloadStat
   const auto& labels = own == nullptr ? kNoLabels : own->meta.labels;
   if (!queue->namespace_selector || !queue->namespace_selector->matches(labels)) {
     return inadmissible("Workload namespace doesn't match ClusterQueue selector");
+  }
+  if (const std::string* name = missing_priority_class(state, workload)) {
+    return inadmissible(fmt::format("PriorityClass {} of its pods doesn't exist", *name));
   }
   return std::nullopt;
 }

@@ -112,6 +112,10 @@ struct Activity {
 Activity activity_of(const State& state, const api::ClusterQueue& queue);
 Activity activity_of(const State& state, const api::LocalQueue& queue);
 
+// The PriorityClass that its pods name and that is not there: not one pod could be made. nullptr:
+// there is none such.
+const std::string* missing_priority_class(const State& state, const WorkloadState& workload);
+
 // Why a workload is in no queue, whatever is free: its queue is missing, stopped or not for it.
 struct QueueProblem {
   std::string reason;
