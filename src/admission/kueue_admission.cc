@@ -64,7 +64,7 @@ Result<LoadedCrd> load_crd(std::string_view yaml) {
 }
 
 const KueueAdmission::Schemas& KueueAdmission::all_schemas() {
-  static const Schemas schemas = [] {
+  static const Schemas kSchemas = [] {
     Schemas all;
     for (const CrdText& text : crds()) {
       auto crd = load_crd(text.text());
@@ -75,7 +75,7 @@ const KueueAdmission::Schemas& KueueAdmission::all_schemas() {
     }
     return all;
   }();
-  return schemas;
+  return kSchemas;
 }
 
 KueueAdmission::KueueAdmission() : schemas_(all_schemas()) {}

@@ -251,9 +251,9 @@ WorkloadAnswer explain_workload(core::Core& core, const std::string& full_name) 
 WorkloadAnswer explain_job(core::Core& core, const api::ObjectKey& key) {
   const core::State& state = core.state();
   const core::Job& job = state.jobs.at(key);
-  const auto owned = state.workloads_of_owner.find(job.meta.uid);
+  const auto owned = state.workloads_of_job.find(job.meta.uid);
   WorkloadAnswer answer;
-  if (owned != state.workloads_of_owner.end() && !owned->second.empty()) {
+  if (owned != state.workloads_of_job.end() && !owned->second.empty()) {
     answer = explain_workload(core, *owned->second.begin());
   } else {
     auto [standing, why] = standing_without_workload(state, key, job);

@@ -112,7 +112,8 @@ std::optional<std::string> set_aside_because(const core::State& state,
   }
   if (const std::string* name = core::missing_priority_class(state, workload)) {
     return fmt::format(
-        "PriorityClass {} of its pods doesn't exist, so none could be made; create it, or take it out "
+        "PriorityClass {} of its pods doesn't exist, so none could be made; create it, or take it "
+        "out "
         "of spec.template.spec.priorityClassName",
         *name);
   }

@@ -54,7 +54,7 @@ void RunningPods::observe_pod(const sim::Change& change) {
     const std::string_view phase =
         change.after == nullptr ? "" : string_at(*change.after, {"status", "phase"});
     if (phase == "Failed") found->second.lost = "a pod failed";
-    if (phase == "" || phase == "Running") found->second.lost = "a pod is gone";
+    if (phase.empty() || phase == "Running") found->second.lost = "a pod is gone";
     if (found->second.nodes.empty() && found->second.lost.empty()) workloads_.erase(found);
   }
   if (change.after == nullptr || !is_running(*change.after)) return;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/names.h"
+
 namespace phalanx::core {
 namespace {
 
@@ -82,6 +84,20 @@ std::optional<json::object> restore(const api::PodTemplate& current,
   put_unless_empty(patch, "spec", std::move(spec));
   if (patch.empty()) return std::nullopt;
   return patch;
+}
+
+bool needs_restoring(const Job& job, const api::Workload& workload) {
+  if (job.pod_sets.size() != workload.pod_sets.size()) return false;
+  const std::string mark(names::kPodSetLabel);
+  for (size_t i = 0; i < job.pod_sets.size(); ++i) {
+    const api::PodTemplate& current = job.pod_sets[i].pod_template;
+    const api::PodTemplate& original = workload.pod_sets[i].pod_template;
+    // Without an admission a difference is the user's own change, unless it bears our mark.
+    const bool ours = workload.admission.has_value() ||
+                      (current.labels.contains(mark) && !original.labels.contains(mark));
+    if (ours && restore(current, original)) return true;
+  }
+  return false;
 }
 
 }  // namespace phalanx::core

@@ -69,4 +69,8 @@ json::object inject(const api::PodTemplate& pod_template, const Injection& injec
 std::optional<json::object> restore(const api::PodTemplate& current,
                                     const api::PodTemplate& original);
 
+// Whether the job still has in its pod templates what a start put there. Only its Workload knows
+// what the user wrote.
+bool needs_restoring(const Job& job, const api::Workload& workload);
+
 }  // namespace phalanx::core

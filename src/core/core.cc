@@ -73,20 +73,21 @@ void Core::write_finished(const WriteFinished& result) {
   if (result.outcome == WriteOutcome::kUnavailable) {
     return outbox_.send_again(result.id, state_.now + kRetryDelay);
   }
-  const auto finished = outbox_.finish(result.id);
+  auto finished = outbox_.finish(result.id);
   if (!finished) return;
-  const api::ObjectKey& key = finished->key;
-  const std::string name = key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
+  const api::ObjectKey& key = finished->write.key;
+  const std::string name = full_name(key);
   const bool done = result.outcome == WriteOutcome::kDone;
   // After a conflict the object may be what we wanted to make of it, by a write that seemed lost:
   // what was assumed stays until its new version is seen. Any other failure means that nothing was
   // written.
   const bool certain = result.outcome != WriteOutcome::kConflict;
-  if (!done) outbox_.leave_alone(key, finished->resource_version);
-  if (result.outcome == WriteOutcome::kRefused) {
-    journal_.record(state_.now, {"write-refused", key, {}, result.message, {}});
-    outbox_.notify({key, "", true, "WriteRefused", result.message});
+  const bool gone = finished->write.verb != Verb::kCreate && !state_.known.contains(key);
+  if (!done && !gone) outbox_.leave_alone(key, finished->write.resource_version);
+  if (done) {
+    for (Notice& notice : finished->notices) outbox_.notify(std::move(notice));
   }
+  if (result.outcome == WriteOutcome::kRefused) tell_refusal(finished->write, result.message);
   if (key.kind == api::Kind::kPod) {
     if (certain) expected_.erase(name);
     pod_settled(key, name);
@@ -99,6 +100,16 @@ void Core::write_finished(const WriteFinished& result) {
   if (done || !certain) dirty_.insert(key);
 }
 
+// An object that could not be created is nothing to tell anybody about: its owner is told.
+void Core::tell_refusal(const Write& write, const std::string& message) {
+  api::ObjectKey about = write.key;
+  if (write.verb == Verb::kCreate && write.owner) about = *write.owner;
+  const auto known = state_.known.find(about);
+  journal_.record(state_.now, {"write-refused", write.key, {}, message, {}});
+  outbox_.notify({about, known == state_.known.end() ? "" : known->second.uid, true, "WriteRefused",
+                  about == write.key ? message : fmt::format("{}: {}", write.key.text(), message)});
+}
+
 // A pod whose un-gating is over is where its object says.
 void Core::pod_settled(const api::ObjectKey& key, const std::string& name) {
   if (!outbox_.busy(key) && !outbox_.left_alone(key, state_.version(key))) expected_.erase(name);
@@ -106,8 +117,8 @@ void Core::pod_settled(const api::ObjectKey& key, const std::string& name) {
   if (pod != state_.pods.end()) to_ungate_.insert(pod->second.workload);
 }
 
-void Core::mark(api::Kind kind, const std::string& full_name) {
-  dirty_.insert(key_of(kind, full_name));
+void Core::mark(api::Kind kind, const std::string& name) {
+  dirty_.insert(key_of(kind, name));
 }
 
 void Core::mark_queues_of(const std::string& name) {
@@ -139,7 +150,7 @@ void Core::run_controllers() {
 
 Verdict Core::reconcile(const api::ObjectKey& key) {
   if (outbox_.busy(key)) return {};  // its result brings us back
-  const std::string name = key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
+  const std::string name = full_name(key);
   using api::Kind;
   switch (key.kind) {
     case Kind::kWorkload:
@@ -181,8 +192,7 @@ void Core::carry_out(Verdict verdict) {
   const api::ObjectKey& key = verdict.write->key;
   if (outbox_.busy(key) || outbox_.left_alone(key, state_.version(key))) return;
   if (verdict.decision) journal_.record(state_.now, std::move(*verdict.decision));
-  for (Notice& notice : verdict.notices) outbox_.notify(std::move(notice));
-  outbox_.submit(std::move(*verdict.write));
+  outbox_.submit(std::move(*verdict.write), std::move(verdict.notices));
 }
 
 void Core::run_ungater() {
@@ -207,7 +217,7 @@ void Core::run_ungater() {
         domain.emplace_back(level.value().get_string());
       }
       carry_out(std::move(verdict));
-      if (outbox_.busy(key)) expected_[key.namespace_ + "/" + key.name] = std::move(domain);
+      if (outbox_.busy(key)) expected_[full_name(key)] = std::move(domain);
     }
   }
 }
@@ -225,7 +235,7 @@ void Core::report_drift() {
     for (const Drift& entry : drift) {
       message +=
           fmt::format("{}pod set {}: {} pods on {}, assigned {}", message.empty() ? "" : "; ",
-                      entry.pod_set, entry.actual, entry.host, entry.assigned);
+                      entry.pod_set, entry.actual, entry.domain, entry.assigned);
     }
     if (drift.empty()) message = "pods are where the assignment says";
     journal_.record(state_.now, {"drift", key, {{key.text(), state_.version(key)}}, message, {}});

@@ -50,6 +50,7 @@ class Core {
   void take_in(Event& event);
   void write_finished(const WriteFinished& result);
   void pod_settled(const api::ObjectKey& key, const std::string& name);
+  void tell_refusal(const Write& write, const std::string& message);
   void object_deleted(const api::ObjectKey& key);
 
   // One for each kind: puts the object into the state and marks what it concerns.
@@ -76,8 +77,9 @@ class Core {
   void flavor_changed(const std::string& name);
   void topology_changed(const std::string& name);
   void priority_classes_changed();
-  void mark(api::Kind kind, const std::string& full_name);
+  void mark(api::Kind kind, const std::string& name);
   void mark_queues_of(const std::string& workload);
+  void mark_job_of(const WorkloadState& workload);
 
   void run_controllers();
   [[nodiscard]] Verdict reconcile(const api::ObjectKey& key);
@@ -98,6 +100,7 @@ class Core {
   Expected expected_;                   // pods that are being un-gated, with their domains
   std::set<std::string> rank_warned_;
   std::map<api::ObjectKey, std::string> told_problems_;  // of jobs
+  std::map<std::string, std::string> left_out_;          // nodes, and why, as told
   std::map<std::string, std::vector<Drift>> reported_drift_;
 };
 

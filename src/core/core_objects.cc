@@ -23,10 +23,6 @@ void erase_from(Index& index, const std::string& key, const std::string& value) 
   if (found->second.empty()) index.erase(found);
 }
 
-std::string full_name(const api::ObjectKey& key) {
-  return key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
-}
-
 }  // namespace
 
 void Core::put(const api::ObjectKey& key, const Unreadable& body) {
@@ -50,14 +46,16 @@ void Core::put(const api::ObjectKey& key, api::Namespace body) {
 }
 
 void Core::put(const api::ObjectKey& key, Node body) {
-  const auto result = state_.account.put_node(body.spec);
-  if (result) return;
-  journal_.record(state_.now, {"leave-out-node",
-                               key,
-                               {{key.text(), body.meta.resource_version}},
-                               result.error().message,
-                               {}});
-  outbox_.notify({key, body.meta.uid, true, "LeftOut", result.error().message});
+  const auto result = state_.account.put_node(body.spec, body.meta.created);
+  if (result) {
+    left_out_.erase(key.name);
+    return;
+  }
+  const std::string& why = result.error().message;
+  if (std::exchange(left_out_[key.name], why) == why) return;
+  journal_.record(state_.now,
+                  {"leave-out-node", key, {{key.text(), body.meta.resource_version}}, why, {}});
+  outbox_.notify({key, body.meta.uid, true, "LeftOut", why});
 }
 
 void Core::put(const api::ObjectKey& key, Pod body) {
@@ -103,8 +101,8 @@ void Core::put(const api::ObjectKey& key, Job body) {
   outbox_.forget({api::Kind::kWorkload, key.namespace_, workload_name(key, body)});
   state_.jobs[key] = std::move(body);
   dirty_.insert(key);
-  const auto owned = state_.workloads_of_owner.find(uid);
-  if (owned == state_.workloads_of_owner.end()) return;
+  const auto owned = state_.workloads_of_job.find(uid);
+  if (owned == state_.workloads_of_job.end()) return;
   for (const std::string& workload : owned->second) workload_changed(workload);
 }
 
@@ -115,9 +113,9 @@ void Core::remove_job(const api::ObjectKey& key) {
   const std::string uid = found->second.meta.uid;
   state_.job_of_uid.erase(uid);
   state_.jobs.erase(found);
-  const auto owned = state_.workloads_of_owner.find(uid);
-  if (owned == state_.workloads_of_owner.end()) return;
-  for (const std::string& workload : owned->second) mark(api::Kind::kWorkload, workload);
+  const auto owned = state_.workloads_of_job.find(uid);
+  if (owned == state_.workloads_of_job.end()) return;
+  for (const std::string& workload : owned->second) workload_changed(workload);
 }
 
 void Core::put(const api::ObjectKey& key, Topology body) {
@@ -166,16 +164,11 @@ void Core::put(const api::ObjectKey& key, api::Workload body) {
   if (const WorkloadState* old = state_.workload(name)) {
     mark_queues_of(name);
     erase_from(state_.workloads_of_local_queue, old->local_queue(), name);
-    if (const api::OwnerReference* owner = old->object.meta.controller()) {
-      erase_from(state_.workloads_of_owner, owner->uid, name);
-      const auto job = state_.job_of_uid.find(owner->uid);
-      if (job != state_.job_of_uid.end()) dirty_.insert(job->second);
-    }
+    erase_from(state_.workloads_of_job, old->job_uid(), name);
+    mark_job_of(*old);
   }
   WorkloadState workload = derive_workload(state_, std::move(body));
-  if (const api::OwnerReference* owner = workload.object.meta.controller()) {
-    state_.workloads_of_owner[owner->uid].insert(name);
-  }
+  if (!workload.job_uid().empty()) state_.workloads_of_job[workload.job_uid()].insert(name);
   state_.workloads_of_local_queue[workload.local_queue()].insert(name);
   state_.workloads[name] = std::move(workload);
   to_ungate_.insert(name);
@@ -190,12 +183,10 @@ void Core::remove_workload(const std::string& name) {
   scheduler_.forget_assumption(name);
   state_.hold(name, std::nullopt);
   erase_from(state_.workloads_of_local_queue, workload->local_queue(), name);
-  if (const api::OwnerReference* owner = workload->object.meta.controller()) {
-    erase_from(state_.workloads_of_owner, owner->uid, name);
-    const auto job = state_.job_of_uid.find(owner->uid);
-    if (job != state_.job_of_uid.end()) dirty_.insert(job->second);
-  }
-  std::erase_if(rank_warned_, [&](const std::string& warned) { return warned.starts_with(name); });
+  erase_from(state_.workloads_of_job, workload->job_uid(), name);
+  mark_job_of(*workload);
+  std::erase_if(rank_warned_,
+                [&](const std::string& warned) { return warned.starts_with(name + "/"); });
   state_.workloads.erase(name);
 }
 
@@ -212,10 +203,12 @@ void Core::workload_changed(const std::string& name) {
   }
   scheduler_.update(name);
   mark(api::Kind::kWorkload, name);
-  if (const api::OwnerReference* owner = workload->object.meta.controller()) {
-    const auto job = state_.job_of_uid.find(owner->uid);
-    if (job != state_.job_of_uid.end()) dirty_.insert(job->second);
-  }
+  mark_job_of(*workload);
+}
+
+void Core::mark_job_of(const WorkloadState& workload) {
+  const auto job = state_.job_of_uid.find(workload.job_uid());
+  if (job != state_.job_of_uid.end()) dirty_.insert(job->second);
 }
 
 void Core::workloads_of_namespace_changed(const std::string& namespace_, bool derive_anew) {
@@ -299,6 +292,7 @@ void Core::object_deleted(const api::ObjectKey& key) {
       state_.namespaces.erase(name);
       return workloads_of_namespace_changed(name, false);
     case Kind::kNode:
+      left_out_.erase(name);
       return state_.account.remove_node(name);
     case Kind::kPod:
       return remove_pod(name);

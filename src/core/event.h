@@ -62,6 +62,7 @@ struct Write {
   // Preconditions: the write must fail if the object is another one or has changed since.
   std::string uid;
   uint64_t resource_version = 0;
+  std::optional<api::ObjectKey> owner = {};  // of what is created: who is told of a refusal
 };
 
 // A Kubernetes Event for people who look at an object.

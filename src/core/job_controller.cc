@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/sha256.h"
+#include "core/adapter.h"
 #include "core/names.h"
 #include "core/outbox.h"
 #include "core/priority.h"
@@ -87,6 +88,7 @@ bool same_directives(const api::PodTemplate& a, const api::PodTemplate& b) {
 // Whether the Workload still says what the job does.
 bool in_step(const Job& job, const api::Workload& workload) {
   if (job.pod_sets.size() != workload.pod_sets.size()) return false;
+  const bool as_written = job.suspended && !workload.admission && !needs_restoring(job, workload);
   for (size_t i = 0; i < job.pod_sets.size(); ++i) {
     const JobPodSet& of_job = job.pod_sets[i];
     const api::WorkloadPodSet& of_workload = workload.pod_sets[i];
@@ -95,12 +97,20 @@ bool in_step(const Job& job, const api::Workload& workload) {
         of_job.pod_template.fingerprint != of_workload.pod_template.fingerprint) {
       return false;
     }
-    const bool as_written = job.suspended && !job.injected() && !workload.admission;
     if (as_written && !same_directives(of_job.pod_template, of_workload.pod_template)) {
       return false;
     }
   }
   return true;
+}
+
+json::object owner_reference(const api::ObjectKey& key, const Job& job) {
+  return {{"apiVersion", api::api_version(key.kind)},
+          {"kind", api::info(key.kind).name},
+          {"name", key.name},
+          {"uid", job.meta.uid},
+          {"controller", true},
+          {"blockOwnerDeletion", true}};
 }
 
 // Whether the job asks to be managed, whatever it belongs to.
@@ -119,12 +129,15 @@ bool wants_management(const State& state, const api::ObjectKey& key, const Job& 
 class Pair {
  public:
   Pair(const State& state, const api::ObjectKey& key, const Job& job, const JobAdapter& adapter)
-      : state_(state), key_(key), job_(job), adapter_(adapter) {}
+      : state_(state), key_(key), job_(job), adapter_(adapter) {
+    find_workload();
+  }
 
   Verdict step() {
-    find_workload();
     if (!surplus_.empty()) return remove_surplus();
     if (workload_ == nullptr) return without_workload();
+    const bool going = job_.meta.deleted.has_value();  // it may be leaving its Workload behind
+    if (workload_->object.meta.controller() == nullptr && !going) return adopt();
     if (job_.finished) return finish();
     if (auto verdict = keep_in_step()) return std::move(*verdict);
     if (auto verdict = report_reclaimable()) return std::move(*verdict);
@@ -136,10 +149,12 @@ class Pair {
     return {};
   }
 
-  // The job is no longer ours: a Workload that we made for it goes.
+  // The job is no longer ours. What it runs by stays until that is over; a Workload that holds
+  // nothing and was made here goes.
   Verdict part() {
-    find_workload();
-    if (workload_ == nullptr || workload_->object.finished || workload_->object.meta.deleted ||
+    if (workload_ == nullptr || workload_->object.finished) return {};
+    if (workload_->reserved() || needs_restoring(job_, workload_->object)) return step();
+    if (workload_->object.meta.deleted ||
         workload_->object.meta.label(names::kJobUidLabel) == nullptr) {
       return {};
     }
@@ -151,11 +166,17 @@ class Pair {
 
  private:
   void find_workload() {
-    const auto owned = state_.workloads_of_owner.find(job_.meta.uid);
-    if (owned == state_.workloads_of_owner.end()) return;
+    const std::string own_name = workload_name(key_, job_);
+    const auto owned = state_.workloads_of_job.find(job_.meta.uid);
+    if (owned == state_.workloads_of_job.end()) {
+      // Nobody else gives a Workload this name: somebody took its owner and its label away.
+      const WorkloadState* found = state_.workload(key_.namespace_ + "/" + own_name);
+      if (found != nullptr && found->job_uid().empty()) workload_ = found;
+      return;
+    }
     for (const std::string& name : owned->second) {
       const WorkloadState& workload = state_.workloads.at(name);
-      if (workload.object.name == workload_name(key_, job_) || workload_ == nullptr) {
+      if (workload.object.name == own_name || workload_ == nullptr) {
         if (workload_ != nullptr) surplus_.push_back(workload_);
         workload_ = &workload;
       } else {
@@ -184,6 +205,18 @@ class Pair {
     return write;
   }
 
+  // Somebody took its owner away.
+  Verdict adopt() {
+    Verdict verdict;
+    verdict.write = merge_patch(
+        workload_key(workload_->object), workload_->object.meta,
+        {{"metadata",
+          json::object{{"labels", json::object{{names::kJobUidLabel, job_.meta.uid}}},
+                       {"ownerReferences", json::array{owner_reference(key_, job_)}}}}});
+    verdict.decision = decision("adopt-workload", "it was made for this job");
+    return verdict;
+  }
+
   Verdict without_workload() {
     if (job_.finished || job_.meta.deleted) return {};
     if (!job_.suspended) return stop("it has no Workload yet");
@@ -193,6 +226,7 @@ class Pair {
     write.verb = Verb::kCreate;
     write.body = workload_document(state_, key_, job_);
     write.key = {api::Kind::kWorkload, key_.namespace_, workload_name(key_, job_)};
+    write.owner = key_;
     verdict.notices.push_back(
         {key_, job_.meta.uid, false, "CreatedWorkload",
          fmt::format("Created Workload: {}/{}", key_.namespace_, write.key.name)});
@@ -323,7 +357,7 @@ class Pair {
     for (const api::WorkloadPodSet& pod_set : workload_->object.pod_sets) {
       originals.push_back(&pod_set.pod_template);
     }
-    if (!job_.injected()) return {};
+    if (!needs_restoring(job_, workload_->object)) return {};
     Verdict verdict;
     if (job_.started) {
       verdict.write = merge_patch(key_, job_.meta, adapter_.reset_patch(), true);
@@ -382,17 +416,11 @@ std::string workload_name(const api::ObjectKey& key, const Job& job) {
 }
 
 json::object workload_document(const State& state, const api::ObjectKey& key, const Job& job) {
-  const json::object owner{{"apiVersion", api::api_version(key.kind)},
-                           {"kind", api::info(key.kind).name},
-                           {"name", key.name},
-                           {"uid", job.meta.uid},
-                           {"controller", true},
-                           {"blockOwnerDeletion", true}};
   const json::object metadata{{"name", workload_name(key, job)},
                               {"namespace", key.namespace_},
                               {"labels", json::object{{names::kJobUidLabel, job.meta.uid}}},
                               {"finalizers", json::array{json::string(names::kInUseFinalizer)}},
-                              {"ownerReferences", json::array{owner}}};
+                              {"ownerReferences", json::array{owner_reference(key, job)}}};
   json::object spec{{"podSets", pod_sets_json(job)}, {"active", true}};
   if (json::value queue = queue_name_json(job); !queue.is_null()) {
     spec["queueName"] = std::move(queue);

@@ -1,5 +1,8 @@
 #include "core/node_account.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/check.h"
 
 namespace phalanx::core {
@@ -10,63 +13,92 @@ const std::string& hostname_label() {
   return kLabel;
 }
 
+std::string joined(const std::vector<std::string>& values) {
+  return fmt::format("{}", fmt::join(values, "/"));
+}
+
+// Whether it runs, or nothing keeps it from being bound.
+bool is_live(const Pod& pod) {
+  return !pod.terminal() && (!pod.node_name.empty() || (!pod.gated && !pod.terminating));
+}
+
 }  // namespace
 
 NodeAccount::NodeAccount()
     : placer_(cluster_), hosts_(cluster_.add_tree({"hosts", {hostname_label()}, {}, {}})) {}
 
-Result<void> NodeAccount::put_node(const api::Node& node) {
+Result<void> NodeAccount::put_node(const api::Node& node, Time created) {
   const std::string host_before = cluster_.hostname_of(node.name);
-  auto result = cluster_.put_node(node);
-  left_out_.erase(node.name);
-  if (!result) {
-    cluster_.remove_node(node.name);
-    left_out_[node.name] = node;
-  }
+  withdraw_claim(node.name);
   const auto label = node.labels.find(hostname_label());
-  if (const auto old = host_of_node_.find(node.name); old != host_of_node_.end()) {
-    node_of_host_.erase(old->second);
-    host_of_node_.erase(old);
+  const std::string host = label == node.labels.end() ? "" : label->second;
+  nodes_[node.name] = {node, created, host};
+  if (!host.empty()) claims_[host].insert({created, node.name});
+  const std::string winner = host.empty() ? node.name : claims_.at(host).begin()->second;
+  Result<void> result;
+  if (winner == node.name) {
+    if (!host.empty()) {
+      for (const auto& [time, other] : claims_.at(host)) {
+        if (other == node.name || cluster_.hostname_of(other) != host) continue;
+        cluster_.remove_node(other);
+        count_again(other);
+      }
+    }
+    result = cluster_.put_node(node);
+  } else {
+    cluster_.remove_node(node.name);
+    result = fail(fmt::format(
+        "Node {}: metadata.labels[{}]: \"{}\" is also the hostname of node {}; hostnames must be "
+        "unique, correct the label of one of them",
+        node.name, api::kHostnameLabel, host, winner));
   }
-  if (result && label != node.labels.end()) {
-    node_of_host_[label->second] = node.name;
-    host_of_node_[node.name] = label->second;
-  }
-  if (cluster_.hostname_of(node.name) != host_before) count_again(node.name);
-  if (!node_of_host_.contains(host_before)) take_in(host_before);
+  count_again(node.name);
+  if (host_before != host) promote(host_before);
   return result;
 }
 
-void NodeAccount::take_in(const std::string& host) {
-  for (const auto& [name, node] : left_out_) {
-    const auto label = node.labels.find(hostname_label());
-    if (label == node.labels.end() || label->second != host) continue;
-    const api::Node candidate = node;
-    [[maybe_unused]] const auto taken = put_node(candidate);
-    return;
-  }
+void NodeAccount::withdraw_claim(const std::string& node) {
+  const auto found = nodes_.find(node);
+  if (found == nodes_.end() || found->second.host.empty()) return;
+  const auto claims = claims_.find(found->second.host);
+  claims->second.erase({found->second.created, node});
+  if (claims->second.empty()) claims_.erase(claims);
 }
 
-// Slots are of hosts: under another hostname a node's pods are covered by others, or by none.
+void NodeAccount::promote(const std::string& host) {
+  const auto claims = claims_.find(host);
+  if (claims == claims_.end()) return;
+  const std::string& first = claims->second.begin()->second;
+  if (cluster_.hostname_of(first) == host) return;
+  const auto taken = cluster_.put_node(nodes_.at(first).node);
+  CHECK(taken);
+  count_again(first);
+}
+
+// Slots are of domains: elsewhere a node's pods are covered by others, or by none.
 void NodeAccount::count_again(const std::string& node) {
+  const auto found = pods_on_node_.find(node);
+  if (found == pods_on_node_.end()) return;
   const std::string host = cluster_.hostname_of(node);
-  for (auto& [key, pod] : pods_) {
-    if (pod.node != node || !pod.bound) continue;
+  std::vector<PodEntry> before;
+  for (const std::string& key : found->second) {
+    PodEntry& pod = pods_.at(key);
+    if (pod.covered) before.push_back(pod);
     uncount(key, pod);
     pod.host = host;
-    count(key, pod);
   }
+  for (const std::string& key : found->second) count(key, pods_.at(key));
+  for (const PodEntry& pod : before) cover_another(pod);
 }
 
 void NodeAccount::remove_node(const std::string& name) {
   cluster_.remove_node(name);
-  left_out_.erase(name);
-  const auto found = host_of_node_.find(name);
-  if (found == host_of_node_.end()) return;
-  const std::string host = found->second;
-  node_of_host_.erase(host);
-  host_of_node_.erase(found);
-  take_in(host);
+  const auto found = nodes_.find(name);
+  if (found == nodes_.end()) return;
+  const std::string host = found->second.host;
+  withdraw_claim(name);
+  nodes_.erase(found);
+  promote(host);
 }
 
 bool NodeAccount::set_tree(const std::string& flavor, std::optional<topology::TreeSpec> spec) {
@@ -102,15 +134,16 @@ void NodeAccount::hold(const std::string& workload, const std::vector<HeldPodSet
   for (const HeldPodSet& held : pod_sets) {
     PodSetSlots& slots = entry.pod_sets[held.name];
     if (!held.assignment || held.assignment->levels.empty()) continue;
-    slots.by_host = held.assignment->levels.back() == api::kHostnameLabel;
-    const auto tree = slots.by_host ? std::optional(hosts_) : tree_of(held.flavor);
+    slots.levels = held.assignment->levels;
+    const auto tree = slots.by_host() ? std::optional(hosts_) : tree_of(held.flavor);
     if (!tree) continue;  // no such topology any more: its pods are counted where they are
     slots.placed = true;
     slots.per_pod = held.per_pod;
     std::vector<topology::DomainUsage> usage;
     for (const api::DomainAssignment& domain : held.assignment->domains) {
       usage.push_back({domain.values, domain.count});
-      if (slots.by_host) slots.hosts[domain.values.back()].assigned += domain.count;
+      const std::string name = slots.by_host() ? domain.values.back() : joined(domain.values);
+      slots.domains[name].assigned += domain.count;
     }
     cluster_.add_usage(workload, *tree, cluster_.make_request(held.per_pod), usage);
   }
@@ -142,15 +175,15 @@ std::string NodeAccount::node_for(const Pod& pod) const {
   // Free to be bound, and where to is known already.
   const auto host = pod.node_selector.find(hostname_label());
   if (host == pod.node_selector.end()) return "";
-  const auto node = node_of_host_.find(host->second);
-  return node == node_of_host_.end() ? "" : node->second;
+  const auto claims = claims_.find(host->second);
+  return claims == claims_.end() ? "" : claims->second.begin()->second;
 }
 
 void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   const std::string node = node_for(pod);
   if (const auto found = pods_.find(key); found != pods_.end()) {
     const PodEntry& known = found->second;
-    if (known.node == node && known.bound == !pod.node_name.empty() &&
+    if (known.node == node && known.bound == !pod.node_name.empty() && known.live == is_live(pod) &&
         known.workload == pod.workload && known.pod_set == pod.pod_set &&
         known.requests == pod.requests) {
       return;
@@ -165,13 +198,16 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   entry.bound = !pod.node_name.empty();
   entry.host = cluster_.hostname_of(node.empty() ? pod.node_name : node);
   entry.requests = pod.requests;
+  entry.live = is_live(pod);
   PodEntry& stored = pods_.emplace(key, std::move(entry)).first->second;
   if (!stored.workload.empty()) {
     WorkloadEntry& owner = workloads_[stored.workload];
     owner.pods.insert(key);
-    if (!node.empty()) ++owner.live[stored.pod_set];
+    if (stored.live) ++owner.live[stored.pod_set];
   }
-  if (!node.empty()) count(key, stored);
+  if (node.empty()) return;
+  if (stored.bound) pods_on_node_[node].insert(key);
+  count(key, stored);
 }
 
 void NodeAccount::remove_pod(const std::string& key) {
@@ -181,40 +217,57 @@ void NodeAccount::remove_pod(const std::string& key) {
   const bool was_covered = gone.covered;
   uncount(key, found->second);
   pods_.erase(found);
+  if (const auto on_node = pods_on_node_.find(gone.node); on_node != pods_on_node_.end()) {
+    on_node->second.erase(key);
+    if (on_node->second.empty()) pods_on_node_.erase(on_node);
+  }
   if (gone.workload.empty()) return;
   WorkloadEntry& owner = workloads_.at(gone.workload);
   owner.pods.erase(key);
-  if (!gone.node.empty() && --owner.live[gone.pod_set] == 0) owner.live.erase(gone.pod_set);
+  if (gone.live && --owner.live[gone.pod_set] == 0) owner.live.erase(gone.pod_set);
   if (was_covered) cover_another(gone);
   forget_if_empty(gone.workload);
 }
 
-NodeAccount::Slot* NodeAccount::slot_of(const PodEntry& pod) {
+NodeAccount::PodSetSlots* NodeAccount::slots_of(const PodEntry& pod) {
   const auto owner = workloads_.find(pod.workload);
   if (owner == workloads_.end() || !owner->second.holds) return nullptr;
   const auto slots = owner->second.pod_sets.find(pod.pod_set);
-  if (slots == owner->second.pod_sets.end() || !slots->second.by_host) return nullptr;
-  const auto slot = slots->second.hosts.find(pod.host);
-  return slot == slots->second.hosts.end() ? nullptr : &slot->second;
+  return slots == owner->second.pod_sets.end() || !slots->second.placed ? nullptr : &slots->second;
+}
+
+NodeAccount::Slot* NodeAccount::slot_of(const PodEntry& pod) {
+  PodSetSlots* slots = slots_of(pod);
+  if (slots == nullptr) return nullptr;
+  const auto slot = slots->domains.find(pod.domain);
+  return slot == slots->domains.end() ? nullptr : &slot->second;
+}
+
+std::string NodeAccount::domain_of(const PodEntry& pod, const PodSetSlots& slots) const {
+  if (slots.by_host()) return pod.host;
+  const auto node = nodes_.find(pod.node);
+  if (node == nodes_.end()) return pod.domain;  // where it was when its node was there
+  std::vector<std::string> values;
+  for (const std::string& level : slots.levels) {
+    const auto label = node->second.node.labels.find(level);
+    values.push_back(label == node->second.node.labels.end() ? "" : label->second);
+  }
+  return joined(values);
 }
 
 void NodeAccount::count(const std::string& key, PodEntry& pod) {
   uncount(key, pod);
   if (!pod.workload.empty()) {
-    WorkloadEntry& owner = workloads_.at(pod.workload);
-    const auto slots = owner.pod_sets.find(pod.pod_set);
-    const bool placed = owner.holds && slots != owner.pod_sets.end() && slots->second.placed;
-    if (placed && !slots->second.by_host) {
-      pod.covered = true;
-      return;
+    if (const PodSetSlots* slots = slots_of(pod)) {
+      pod.domain = domain_of(pod, *slots);
+      if (Slot* slot = slot_of(pod); slot != nullptr && slot->covered < slot->assigned) {
+        ++slot->covered;
+        pod.covered = true;
+        return book_excess(key, pod, slots->per_pod);
+      }
+      drifted_.insert(pod.workload);
     }
-    if (Slot* slot = slot_of(pod); slot != nullptr && slot->covered < slot->assigned) {
-      ++slot->covered;
-      pod.covered = true;
-      return book_excess(key, pod, slots->second.per_pod);
-    }
-    if (placed) drifted_.insert(pod.workload);
-    owner.uncovered.insert(key);
+    workloads_.at(pod.workload).uncovered.insert(key);
   }
   cluster_.put_pod(key, pod.node, pod.requests);
   pod.booked = true;
@@ -253,21 +306,20 @@ void NodeAccount::cover_another(const PodEntry& gone) {
   const Slot* slot = slot_of(gone);
   if (slot == nullptr || slot->covered >= slot->assigned) return;
   for (const std::string& key : workloads_.at(gone.workload).uncovered) {
-    PodEntry& pod = pods_.at(key);
-    if (pod.pod_set != gone.pod_set || pod.host != gone.host) continue;
-    const std::string found = key;  // counting it takes it out of the set
-    return count(found, pod);
+    const auto pod = pods_.find(key);
+    if (pod->second.pod_set != gone.pod_set || pod->second.domain != gone.domain) continue;
+    return count(pod->first, pod->second);  // which takes it out of the set
   }
 }
 
 int64_t NodeAccount::slots(const std::string& workload, const std::string& pod_set,
-                           const std::string& host) const {
+                           const std::string& domain) const {
   const auto owner = workloads_.find(workload);
   if (owner == workloads_.end()) return 0;
   const auto slots = owner->second.pod_sets.find(pod_set);
   if (slots == owner->second.pod_sets.end()) return 0;
-  const auto slot = slots->second.hosts.find(host);
-  return slot == slots->second.hosts.end() ? 0 : slot->second.assigned;
+  const auto slot = slots->second.domains.find(domain);
+  return slot == slots->second.domains.end() ? 0 : slot->second.assigned;
 }
 
 int64_t NodeAccount::live_pods(const std::string& workload) const {
@@ -294,7 +346,7 @@ std::vector<Drift> NodeAccount::drift(const std::string& workload) const {
     const PodEntry& pod = pods_.at(key);
     const auto slots = owner->second.pod_sets.find(pod.pod_set);
     if (slots == owner->second.pod_sets.end() || !slots->second.placed) continue;
-    if (pod.covered || pod.booked) ++actual[{pod.pod_set, pod.host}];
+    if (pod.covered || pod.booked) ++actual[{pod.pod_set, pod.domain}];
     any |= pod.booked && !pod.covered;
   }
   std::vector<Drift> result;

@@ -2,11 +2,11 @@
 // there, each counted exactly once.
 //
 // A workload that holds its assignment is booked by it, whether its pods exist yet or not; its pods
-// are covered by that, one for each slot of their host. A pod that no slot covers is booked by
-// itself: pods of others, pods of workloads that hold nothing (any more), and pods that are on
-// another host than their assignment says. So nothing is given away before the pod that used it is
-// gone, and a difference between promise and reality costs capacity instead of hiding: it is called
-// drift.
+// are covered by that, one for each slot of their domain. A pod that no slot covers is booked by
+// itself: pods of others, pods of workloads that hold nothing (any more), and pods that are in
+// another domain than their assignment says. So nothing is given away before the pod that used it
+// is gone, and a difference between promise and reality costs capacity instead of hiding: it is
+// called drift.
 //
 // A pod that asks for more than its slot (a sidecar was injected, say) is booked with the
 // difference.
@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "api/topology_assignment.h"
+#include "base/time.h"
 #include "core/object.h"
 #include "placement/placer.h"
 #include "topology/cluster.h"
@@ -38,10 +39,10 @@ struct HeldPodSet {
   bool operator==(const HeldPodSet&) const = default;
 };
 
-// Pods of one pod set on one host, beyond what the assignment holds there.
+// Pods of one pod set in one domain, beyond what the assignment holds there.
 struct Drift {
   std::string pod_set;
-  std::string host;
+  std::string domain;
   int64_t assigned = 0;
   int64_t actual = 0;
 
@@ -52,8 +53,9 @@ class NodeAccount {
  public:
   NodeAccount();
 
-  // The error names a node that cannot take part, and why; it is then left out until that changes.
-  Result<void> put_node(const api::Node& node);
+  // Of nodes with one hostname the one that came first takes part, then the first by name. The
+  // error is for another one: it is left out until the hostname is free.
+  Result<void> put_node(const api::Node& node, Time created = {});
   void remove_node(const std::string& name);
 
   // The domain tree of a flavor; nullopt takes it away. Returns whether anything changed; then
@@ -67,10 +69,11 @@ class NodeAccount {
   void put_pod(const std::string& key, const Pod& pod);
   void remove_pod(const std::string& key);
 
-  // Pods of a pod set that a host holds for it.
+  // Pods of a pod set that a domain holds for it: a hostname, or the values of all levels with a /
+  // between them.
   [[nodiscard]] int64_t slots(const std::string& workload, const std::string& pod_set,
-                              const std::string& host) const;
-  // Pods of the workload that take up room: not terminal, and bound or free to be bound.
+                              const std::string& domain) const;
+  // Pods of the workload that run or may still run: not terminal, and bound or free to be bound.
   [[nodiscard]] int64_t live_pods(const std::string& workload) const;
   [[nodiscard]] int64_t live_pods(const std::string& workload, const std::string& pod_set) const;
   [[nodiscard]] std::vector<Drift> drift(const std::string& workload) const;
@@ -87,9 +90,13 @@ class NodeAccount {
   };
   struct PodSetSlots {
     api::ResourceAmounts per_pod;
-    bool by_host = false;  // otherwise every pod is covered
-    bool placed = false;   // false: by quota alone, no pod is covered
-    std::map<std::string, Slot> hosts;
+    std::vector<std::string> levels;
+    bool placed = false;  // false: by quota alone, no pod is covered
+    std::map<std::string, Slot> domains;
+
+    [[nodiscard]] bool by_host() const {
+      return !levels.empty() && levels.back() == api::kHostnameLabel;
+    }
   };
   struct WorkloadEntry {
     bool holds = false;
@@ -101,37 +108,49 @@ class NodeAccount {
   struct PodEntry {
     std::string workload;
     std::string pod_set;
-    std::string node;
+    std::string node;  // empty: it takes up no room, or nobody knows where
     std::string host;
+    std::string domain;  // of its assignment, where it is counted
     api::ResourceAmounts requests;
+    bool live = false;
     bool bound = false;  // to the node; otherwise it is free to be bound there
     bool covered = false;
     bool booked = false;  // by itself; of a covered one: with what it asks for beyond its slot
   };
 
+  struct NodeEntry {
+    api::Node node;
+    Time created{};
+    std::string host;  // by its label; empty: it has none
+  };
+  using Claim = std::pair<Time, std::string>;  // when the node came, and its name
+
   [[nodiscard]] std::string node_for(const Pod& pod) const;
-  // The pods of a node that has another hostname now.
+  // The pods of a node whose place in the topologies is another one now.
   void count_again(const std::string& node);
+  // Who claims the hostname first takes part.
+  void promote(const std::string& host);
+  void withdraw_claim(const std::string& node);
+  [[nodiscard]] std::string domain_of(const PodEntry& pod, const PodSetSlots& slots) const;
   // Counts a pod that takes up room; a covered or booked one is first uncounted.
   void count(const std::string& key, PodEntry& pod);
   void uncount(const std::string& key, PodEntry& pod);
+  PodSetSlots* slots_of(const PodEntry& pod);
   Slot* slot_of(const PodEntry& pod);
   // Gives the room that a slot has to a pod of its own that was booked by itself.
   void cover_another(const PodEntry& gone);
   void book_excess(const std::string& key, PodEntry& pod, const api::ResourceAmounts& per_pod);
-  // A hostname is free again: a node that was left out because of it may have it.
-  void take_in(const std::string& host);
   void forget_if_empty(const std::string& workload);
 
   topology::Cluster cluster_;
   placement::Placer placer_;
   TreeId hosts_;                         // every host: where usage is booked by hostname
   std::map<std::string, TreeId> trees_;  // by flavor
-  std::map<std::string, std::string> node_of_host_;
-  std::map<std::string, std::string> host_of_node_;
+  std::map<std::string, NodeEntry> nodes_;
+  std::map<std::string, std::set<Claim>> claims_;  // by hostname; the first one takes part
+  std::map<std::string, std::set<std::string>> pods_on_node_;
   std::map<std::string, WorkloadEntry> workloads_;
   std::map<std::string, PodEntry> pods_;
-  std::map<std::string, api::Node> left_out_;  // nodes whose hostname another node has
   std::set<std::string> drifted_;
 };
 

@@ -89,12 +89,6 @@ void read_body(Object& object, const JsonReader& reader, const api::ObjectMeta& 
 
 }  // namespace
 
-bool Job::injected() const {
-  return std::ranges::any_of(pod_sets, [](const JobPodSet& pod_set) {
-    return pod_set.pod_template.labels.contains(std::string(names::kPodSetLabel));
-  });
-}
-
 Result<Object> decode_object(const json::value& document, const Adapters& adapters) {
   if (!document.is_object()) return fail("the document is no object");
   const json::object& fields = document.get_object();

@@ -66,9 +66,6 @@ struct Job {
   // What is wrong with its topology annotations; empty: nothing.
   std::string problem;
   int32_t active_pods = 0;  // by its status
-
-  // Whether its pod templates hold what a start puts into them.
-  [[nodiscard]] bool injected() const;
 };
 
 struct Topology {

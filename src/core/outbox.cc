@@ -5,23 +5,22 @@
 
 namespace phalanx::core {
 
-WriteId Outbox::submit(Write write) {
+void Outbox::submit(Write write, std::vector<Notice> notices) {
   CHECK(!busy(write.key));
-  const WriteId id(next_++);
-  write.id = id;
+  write.id = WriteId(next_++);
   busy_.insert(write.key);
-  fresh_.push_back(id);
-  pending_.emplace(id, std::move(write));
-  return id;
+  fresh_.push_back(write.id);
+  const WriteId id = write.id;
+  pending_.emplace(id, Finished{std::move(write), std::move(notices)});
 }
 
 std::optional<Outbox::Finished> Outbox::finish(WriteId id) {
   const auto found = pending_.find(id);
   if (found == pending_.end()) return std::nullopt;
-  Finished finished{found->second.key, found->second.resource_version};
+  Finished finished = std::move(found->second);
   pending_.erase(found);
   again_.erase(id);
-  busy_.erase(finished.key);
+  busy_.erase(finished.write.key);
   return finished;
 }
 
@@ -49,10 +48,10 @@ std::vector<Write> Outbox::take_writes(Time now) {
       ++entry;
       continue;
     }
-    writes.push_back(pending_.at(entry->first));
+    writes.push_back(pending_.at(entry->first).write);
     entry = again_.erase(entry);
   }
-  for (const WriteId id : std::exchange(fresh_, {})) writes.push_back(pending_.at(id));
+  for (const WriteId id : std::exchange(fresh_, {})) writes.push_back(pending_.at(id).write);
   return writes;
 }
 

@@ -22,12 +22,12 @@ namespace phalanx::core {
 class Outbox {
  public:
   struct Finished {
-    api::ObjectKey key;
-    uint64_t resource_version = 0;  // that the write was decided on
+    Write write;
+    std::vector<Notice> notices;  // to give if it was done
   };
 
   // `write.id` is set here. The object must not be busy.
-  WriteId submit(Write write);
+  void submit(Write write, std::vector<Notice> notices = {});
   void notify(Notice notice) { notices_.push_back(std::move(notice)); }
 
   [[nodiscard]] bool busy(const api::ObjectKey& key) const { return busy_.contains(key); }
@@ -49,7 +49,7 @@ class Outbox {
 
  private:
   uint32_t next_ = 0;
-  std::map<WriteId, Write> pending_;
+  std::map<WriteId, Finished> pending_;
   std::set<api::ObjectKey> busy_;
   std::vector<WriteId> fresh_;
   std::map<WriteId, Time> again_;

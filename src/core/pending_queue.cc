@@ -52,6 +52,11 @@ const PendingEntry* PendingQueue::first_awake() const {
   return awake_heads_.empty() ? nullptr : &*awake_heads_.begin();
 }
 
+const PendingEntry* PendingQueue::next_awake(const PendingEntry& entry) const {
+  const auto next = awake_heads_.upper_bound(entry);
+  return next == awake_heads_.end() ? nullptr : &*next;
+}
+
 void PendingQueue::park(const std::string& workload, No no) {
   Shape& shape = shapes_.at(entries_.at(workload).shape);
   const PendingEntry& head = *shape.entries.begin();
@@ -72,10 +77,6 @@ void PendingQueue::wake(const std::function<bool(const No&)>& may_have_changed) 
     shape.parked = false;
     awake_heads_.insert(*shape.entries.begin());
   }
-}
-
-void PendingQueue::wake_all() {
-  wake([](const No&) { return true; });
 }
 
 const No* PendingQueue::no_of(const std::string& workload) const {

@@ -59,12 +59,13 @@ class PendingQueue {
   // The best of all, and the best of those whose shape is not parked; nullptr if there is none.
   [[nodiscard]] const PendingEntry* first() const;
   [[nodiscard]] const PendingEntry* first_awake() const;
+  // The best of another shape behind this entry.
+  [[nodiscard]] const PendingEntry* next_awake(const PendingEntry& entry) const;
 
   // Parks the shape of a workload.
   void park(const std::string& workload, No no);
   // Wakes every shape whose "no" may no longer hold.
   void wake(const std::function<bool(const No&)>& may_have_changed);
-  void wake_all();
 
   // The "no" of a workload's shape; nullptr if it is not parked.
   [[nodiscard]] const No* no_of(const std::string& workload) const;

@@ -42,7 +42,7 @@ TEST(PendingQueueTest, OneNoParksAllOfAShape) {
   EXPECT_EQ(queue.no_of("c"), nullptr);
   queue.wake([](const No&) { return false; });
   EXPECT_EQ(queue.first_awake()->workload, "c");
-  queue.wake_all();
+  queue.wake([](const No&) { return true; });
   EXPECT_EQ(queue.first_awake()->workload, "a");
   queue.remove("a");
   EXPECT_EQ(queue.first_awake()->workload, "b") << "the shape stays awake when its head leaves";
@@ -54,10 +54,10 @@ TEST(PendingQueueTest, EverybodyHearsTheReasonOnceAndTheFirstEveryChange) {
   queue.put(entry("b", 8, 0), "big");
   queue.park("a", no("R", "1 more needed"));
   EXPECT_EQ(queue.take_untold("a"), (std::vector<std::string>{"a", "b"}));
-  queue.wake_all();
+  queue.wake([](const No&) { return true; });
   queue.park("a", no("R", "2 more needed"));
   EXPECT_EQ(queue.take_untold("a"), std::vector<std::string>{"a"});
-  queue.wake_all();
+  queue.wake([](const No&) { return true; });
   queue.park("a", no("other", "2 more needed"));
   EXPECT_EQ(queue.take_untold("b"), (std::vector<std::string>{"a", "b"}));
   queue.put(entry("new", 0, 0), "big");

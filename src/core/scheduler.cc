@@ -95,6 +95,7 @@ void Scheduler::update(const std::string& name) {
   const bool waits =
       workload != nullptr && workload->object.active && !workload->object.meta.deleted &&
       !workload->object.finished && !workload->reserved() && !assumed(name) &&
+      !state_.job_is_gone(*workload) &&
       !outbox_.left_alone(workload_key(workload->object), workload->object.meta.resource_version) &&
       !queue_problem(state_, *workload);
   if (!waits) return forget(name);
@@ -137,25 +138,25 @@ bool Scheduler::may_have_changed(const No& no, const std::string& cluster_queue)
 bool Scheduler::pass() {
   bool decided = false;
   std::map<PendingEntry, std::string> heads;  // the next of every queue, best first
-  const auto push_next = [&](const std::string& name, PendingQueue& queue) {
-    const api::ClusterQueue& cluster_queue = state_.cluster_queues.at(name);
-    const bool strict = cluster_queue.strategy == api::QueueingStrategy::kStrictFifo;
-    const PendingEntry* next = queue.first_awake();
-    // In a strict queue nobody goes before the first, and the first may be parked.
-    if (next == nullptr || (strict && *next != *queue.first())) return;
+  const auto push = [&](const std::string& name, const PendingEntry* next) {
+    const api::ClusterQueue& queue = state_.cluster_queues.at(name);
+    const bool strict = queue.strategy == api::QueueingStrategy::kStrictFifo;
+    // In a strict queue nobody goes before the first, and the first may be parked, or busy.
+    if (next == nullptr || (strict && *next != *queues_.at(name).first())) return;
     heads.emplace(*next, name);
   };
   for (auto& [name, queue] : queues_) {
     if (queue.size() == 0 || !state_.cluster_queues.contains(name)) continue;
     queue.wake([&](const No& no) { return may_have_changed(no, name); });
-    push_next(name, queue);
+    push(name, queue.first_awake());
   }
   while (!heads.empty()) {
     const auto [entry, name] = *heads.begin();
     heads.erase(heads.begin());
-    if (!decide(name, entry.workload)) continue;
-    decided = true;
-    push_next(name, queues_.at(name));
+    const bool answered = decide(name, entry.workload);
+    decided |= answered;
+    PendingQueue& queue = queues_.at(name);
+    push(name, answered ? queue.first_awake() : queue.next_awake(entry));
   }
   for (auto& [name, queue] : queues_) tell(queue.take_newcomers());
   tell({to_tell_.begin(), to_tell_.end()});
@@ -236,11 +237,12 @@ void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& qu
                                 {"ClusterQueue " + queue.meta.name, queue.meta.resource_version}},
                                fmt::format("fits in ClusterQueue {}", queue.meta.name),
                                {{"podSets", std::move(placed)}}});
-  outbox_.notify({key, workload.object.meta.uid, false, "QuotaReserved",
-                  fmt::format("Quota reserved in ClusterQueue {}", queue.meta.name)});
-  outbox_.notify({key, workload.object.meta.uid, false, "Admitted",
-                  fmt::format("Admitted by ClusterQueue {}", queue.meta.name)});
-  outbox_.submit(std::move(*write));
+  const std::string& uid = workload.object.meta.uid;
+  outbox_.submit(
+      std::move(*write),
+      {{key, uid, false, "QuotaReserved",
+        fmt::format("Quota reserved in ClusterQueue {}", queue.meta.name)},
+       {key, uid, false, "Admitted", fmt::format("Admitted by ClusterQueue {}", queue.meta.name)}});
   forget(name);
 }
 
@@ -294,8 +296,8 @@ void Scheduler::tell(const std::vector<std::string>& workloads) {
     }
     auto write = pending_write(state_, *workload, no->reason, no->message);
     if (!write) continue;
-    outbox_.notify({key, workload->object.meta.uid, true, "Pending", no->message});
-    outbox_.submit(std::move(*write));
+    outbox_.submit(std::move(*write),
+                   {{key, workload->object.meta.uid, true, "Pending", no->message}});
   }
 }
 

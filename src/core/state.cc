@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "core/names.h"
 #include "topology/assignment_encoding.h"
 
@@ -164,11 +166,25 @@ const api::ClusterQueue* State::cluster_queue_of(const WorkloadState& workload) 
   return local == nullptr ? nullptr : find(cluster_queues, local->cluster_queue);
 }
 
+std::string WorkloadState::job_uid() const {
+  if (const api::OwnerReference* owner = object.meta.controller()) return owner->uid;
+  const std::string* label = object.meta.label(names::kJobUidLabel);
+  return label == nullptr ? "" : *label;
+}
+
 const Job* State::job_of(const WorkloadState& workload) const {
-  const api::OwnerReference* owner = workload.object.meta.controller();
-  if (owner == nullptr) return nullptr;
-  const api::ObjectKey* key = find(job_of_uid, owner->uid);
+  const api::ObjectKey* key = find(job_of_uid, workload.job_uid());
   return key == nullptr ? nullptr : find(jobs, *key);
+}
+
+bool State::job_is_gone(const WorkloadState& workload) const {
+  if (workload.object.meta.label(names::kJobUidLabel) == nullptr) return false;
+  if (job_of_uid.contains(workload.job_uid())) return false;
+  // Of a kind that nobody here watches one cannot tell.
+  const api::OwnerReference* owner = workload.object.meta.controller();
+  return owner == nullptr || std::ranges::any_of(adapters->kinds(), [&](api::Kind kind) {
+           return api::info(kind).name == owner->kind;
+         });
 }
 
 const WorkloadState* State::workload(const std::string& name) const {
@@ -189,6 +205,10 @@ api::ContainerDefaults State::container_defaults(const std::string& namespace_) 
 
 api::ObjectKey workload_key(const api::Workload& workload) {
   return {api::Kind::kWorkload, workload.namespace_, workload.name};
+}
+
+std::string full_name(const api::ObjectKey& key) {
+  return key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
 }
 
 api::ObjectKey key_of(api::Kind kind, const std::string& full_name) {

@@ -45,6 +45,9 @@ struct WorkloadState {
   [[nodiscard]] std::string local_queue() const {
     return object.namespace_ + "/" + object.queue_name;
   }
+  // Of the job that it belongs to: its controller or, if somebody took that away, what its label
+  // says. Empty: it stands alone.
+  [[nodiscard]] std::string job_uid() const;
 };
 
 // What a workload holds, for the ledger and the account.
@@ -74,7 +77,7 @@ struct State {
   std::map<api::ObjectKey, Job> jobs;
 
   // Indexes.
-  std::map<std::string, std::set<std::string>> workloads_of_owner;  // by uid of the job
+  std::map<std::string, std::set<std::string>> workloads_of_job;  // by uid
   std::map<std::string, std::set<std::string>> workloads_of_local_queue;
   std::map<std::string, std::set<std::string>> local_queues_of_cluster_queue;
   std::map<std::string, std::set<std::string>> pods_of_workload;
@@ -94,6 +97,8 @@ struct State {
   [[nodiscard]] const api::ResourceFlavor* flavor(const std::string& name) const;
   [[nodiscard]] const api::ClusterQueue* cluster_queue_of(const WorkloadState& workload) const;
   [[nodiscard]] const Job* job_of(const WorkloadState& workload) const;
+  // Whether it was made for a job that is no more.
+  [[nodiscard]] bool job_is_gone(const WorkloadState& workload) const;
   [[nodiscard]] const WorkloadState* workload(const std::string& name) const;
   // What containers of a namespace get that say nothing themselves.
   [[nodiscard]] api::ContainerDefaults container_defaults(const std::string& namespace_) const;
@@ -102,6 +107,7 @@ struct State {
 api::ObjectKey workload_key(const api::Workload& workload);
 // "namespace/name" taken apart.
 api::ObjectKey key_of(api::Kind kind, const std::string& full_name);
+std::string full_name(const api::ObjectKey& key);
 
 // Whether a queue admits, and if not why, in the words of its Active condition.
 struct Activity {

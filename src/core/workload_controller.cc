@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "core/adapter.h"
 #include "core/job_controller.h"
 #include "core/names.h"
 #include "core/outbox.h"
@@ -22,7 +23,8 @@ class Life {
 
   Verdict step() {
     if (object_.meta.deleted || object_.finished) return let_go();
-    if (orphaned()) return finish_orphan();
+    if (state_.job_is_gone(workload_)) return finish_orphan();
+    if (lacks_finalizer()) return with_finalizer();
     if (workload_.reserved()) {
       if (!workload_.evicted()) {
         if (const auto cause = must_leave()) return evict(*cause);
@@ -46,33 +48,37 @@ class Life {
     return verdict;
   }
 
+  Verdict with_finalizer() {
+    Verdict verdict;
+    verdict.write = finalizer_patch(key_, object_.meta, true);
+    return verdict;
+  }
+
   // Whether nothing runs of it: its pods are gone, and its job is suspended and as its user wrote
   // it (or gone). Until then the Workload is needed: only it knows what the user wrote.
   [[nodiscard]] bool stopped() const {
     if (state_.account.live_pods(workload_.request.name) > 0) return false;
     const Job* job = state_.job_of(workload_);
     if (job == nullptr || job->finished || job->meta.deleted) return true;
-    return job->suspended && !job->injected() && job->active_pods == 0;
+    return job->suspended && !needs_restoring(*job, object_) && job->active_pods == 0;
   }
 
   // A second Workload of the same job is not what the job runs by.
   [[nodiscard]] bool is_the_jobs_own() const {
-    const api::OwnerReference* owner = object_.meta.controller();
-    if (owner == nullptr) return false;
-    const auto job = state_.job_of_uid.find(owner->uid);
+    const auto job = state_.job_of_uid.find(workload_.job_uid());
     return job != state_.job_of_uid.end() &&
            workload_name(job->second, state_.jobs.at(job->second)) == object_.name;
   }
 
-  // Made for a job that is no more, and left behind. One that still names an owner is deleted with
-  // it; and that owner may only not be known here.
-  [[nodiscard]] bool orphaned() const {
-    const std::string* uid = object_.meta.label(names::kJobUidLabel);
-    return uid != nullptr && object_.meta.controller() == nullptr &&
-           !state_.job_of_uid.contains(*uid);
+  // The user's pod templates are kept in it: it must not go before they are restored.
+  [[nodiscard]] bool lacks_finalizer() const {
+    return object_.meta.label(names::kJobUidLabel) != nullptr &&
+           !object_.meta.has_finalizer(names::kInUseFinalizer);
   }
 
+  // Its job left it behind. One that still names its owner is deleted with it.
   Verdict finish_orphan() {
+    if (object_.meta.controller() != nullptr) return {};
     if (state_.account.live_pods(workload_.request.name) > 0) return {};
     StatusChange change(state_, workload_);
     change.set(names::kFinished, true, names::kOwnerNotFound, "The job it was made for is gone");

@@ -164,6 +164,7 @@ std::optional<Holding> holding_of(const State& state, const WorkloadState& workl
   if (!object.admission || !object.quota_reserved.value_or(object.admitted.value_or(false))) {
     return std::nullopt;
   }
+  const bool over = object.finished || state.job_is_gone(workload);
   Holding holding;
   holding.reservation.cluster_queue = object.cluster_queue;
   holding.reservation.local_queue = workload.local_queue();
@@ -175,8 +176,8 @@ std::optional<Holding> holding_of(const State& state, const WorkloadState& workl
     if (assignment == nullptr) continue;
     const int32_t count = assignment->count.value_or(pod_set.count);
     const int32_t reclaimable = std::min(count, reclaimable_of(state, object, pod_set.name));
-    // A finished workload keeps what its remaining pods use until they are gone.
-    const int64_t held = object.finished
+    // What is over keeps what its remaining pods use until they are gone.
+    const int64_t held = over
                              ? std::min<int64_t>(count, state.account.live_pods(name, pod_set.name))
                              : count - reclaimable;
     for (const auto& [resource, amount] : assignment->usage) {
@@ -192,7 +193,7 @@ std::optional<Holding> holding_of(const State& state, const WorkloadState& workl
     if (!assignment->flavors.empty()) pods.flavor = assignment->flavors.begin()->second;
     holding.pod_sets.push_back(std::move(pods));
   }
-  if (!object.finished) return holding;
+  if (!over) return holding;
   holding.pod_sets.clear();  // on the nodes each remaining pod is counted by itself
   if (holding.reservation.usage.empty()) return std::nullopt;
   return holding;
