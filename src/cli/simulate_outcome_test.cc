@@ -49,16 +49,26 @@ TEST_F(SimulateOutcomeTest, PodsThatSucceedAreNotMissed) {
 }
 
 TEST_F(SimulateOutcomeTest, AJobWhosePodsAreRefusedIsStuck) {
-  std::string job = manifest({"a", 2});
-  const std::string never = "restartPolicy: Never";
-  job.replace(job.find(never), never.size(), never + "\n      priorityClassName: high");
-  const json::value document = simulate_json(job, {"--until", "1h"});
+  const std::string input = manifest({"a", 2}) + R"(---
+apiVersion: v1
+kind: LimitRange
+metadata: {name: small, namespace: ml}
+spec: {limits: [{type: Container, max: {nvidia.com/gpu: 2}}]}
+)";
+  const json::value document = simulate_json(input, {"--until", "1h"});
   EXPECT_EQ(events_of(document, "ml/a"), "0s submitted; 0s admitted; 0s stuck");
   EXPECT_EQ(workload(document, "ml/a").at("state").as_string(), "admitted");
   EXPECT_EQ(workload(document, "ml/a").at("podsRunning").to_number<int>(), 0);
-  expect_parts(simulate(job, {"--until", "1h"}).out,
-               {"admitted, 0 of 2 pods",
-                "cannot make pods: spec.priorityClassName: there is no PriorityClass \"high\""});
+  expect_parts(simulate(input, {"--until", "1h"}).out,
+               {"admitted, 0 of 2 pods", "cannot make pods:", "nvidia.com/gpu"});
+}
+
+TEST_F(SimulateOutcomeTest, AJobWhosePriorityClassIsMissingIsSetAside) {
+  std::string job = manifest({"a", 2});
+  const std::string never = "restartPolicy: Never";
+  job.replace(job.find(never), never.size(), never + "\n      priorityClassName: high");
+  EXPECT_EQ(events_of(simulate_json(job), "ml/a"), "0s submitted; 0s set aside");
+  expect_parts(simulate(job).out, {"set aside", "PriorityClass high of its pods doesn't exist"});
 }
 
 TEST_F(SimulateOutcomeTest, JobsWithoutPodsAreShown) {
