@@ -28,7 +28,9 @@ using sim::ApiServer;
 using sim::Stored;
 
 constexpr int kQueues = 30;
-constexpr int kRackSize = 64;
+constexpr uint32_t kRackSize = 64;
+// Of a node that has no room: less than any pod asks for.
+constexpr std::string_view kRestOfAFullNode = "100m";
 
 struct WorkloadClass {
   std::string_view name;
@@ -55,10 +57,21 @@ struct Preset {
   std::string_view quota;  // cpu of each queue
   int64_t quota_milli;
   int speed;  // arrivals come so many times as fast
+  bool few;   // only so many racks are of use, however many there are
 };
 
-constexpr std::array kPresets{Preset{"quota", "96", 96'000, "20", 20'000, 1},
-                              Preset{"nodes", "4", 4'000, "1000", 1'000'000, 4}};
+constexpr std::array kPresets{Preset{"quota", "96", 96'000, "20", 20'000, 1, false},
+                              Preset{"nodes", "4", 4'000, "1000", 1'000'000, 4, true}};
+
+// In a large cluster where nodes are the limit most are full: ten racks, spread over the cluster,
+// have room.
+bool has_room(uint32_t node, uint32_t nodes, const Preset& preset) {
+  constexpr uint32_t kRacksWithRoom = 10;
+  const uint32_t racks = (nodes + kRackSize - 1) / kRackSize;
+  const uint32_t stride = std::max(1U, racks / kRacksWithRoom);
+  const uint32_t rack = node / kRackSize;
+  return !preset.few || (rack % stride == 0 && rack / stride < kRacksWithRoom);
+}
 
 void create(ApiServer& server, json::object document) {
   CHECK(server.create(std::move(document)));
@@ -104,8 +117,10 @@ void create_nodes(ApiServer& server, uint32_t count, const Preset& preset) {
         json::object{{"pool", "bench"},
                      {"rack", fmt::format("r{:04}", index / kRackSize)},
                      {"kubernetes.io/hostname", name}};
+    const std::string_view cpu =
+        has_room(index, count, preset) ? preset.node_cpu : kRestOfAFullNode;
     node["status"] = json::object{
-        {"allocatable", json::object{{"cpu", preset.node_cpu}, {"pods", "110"}}},
+        {"allocatable", json::object{{"cpu", cpu}, {"pods", "110"}}},
         {"conditions", json::array{json::object{{"type", "Ready"}, {"status", "True"}}}}};
     create(server, std::move(node));
   }
@@ -333,6 +348,10 @@ json::object run(const BenchAdmissionArguments& arguments, const Preset& preset)
   }
   const Duration span = simulation.now() - start;
   const double busy = stream.busy(simulation.now()) / static_cast<double>(span.count());
+  int64_t of_use = 0;
+  for (uint32_t node = 0; node < arguments.nodes; ++node) {
+    if (has_room(node, arguments.nodes, preset)) of_use += preset.node_cpu_milli;
+  }
   return {{"preset", preset.name},
           {"nodes", arguments.nodes},
           {"workloads", stream.finished()},
@@ -343,7 +362,7 @@ json::object run(const BenchAdmissionArguments& arguments, const Preset& preset)
           {"admissions_per_cpu_s", static_cast<double>(stream.finished()) / cpu},
           {"time_to_admission_s", std::move(wait)},
           {"quota_utilisation", busy / static_cast<double>(preset.quota_milli * kQueues)},
-          {"node_utilisation", busy / static_cast<double>(preset.node_cpu_milli * arguments.nodes)},
+          {"node_utilisation", busy / static_cast<double>(of_use)},
           {"virtual_s", seconds(span)},
           {"cpu_s", cpu},
           {"process_cpu_s", process_cpu_seconds() - process_before},

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <array>
 #include <map>
 
 namespace phalanx::placement {
 namespace {
+
+constexpr size_t kExclusions = static_cast<size_t>(Exclusion::kConfinement) + 1;
 
 // What fits of each layer inside the domain of the search level that holds the most slices.
 std::string layers_text(const DomainCounts& counts, const LevelPlan& plan, int search_level) {
@@ -55,34 +58,36 @@ std::string leader_exclusions(const DomainCounts& counts) {
 std::string exclusion_list(const topology::Cluster& cluster, const DomainCounts& counts) {
   const topology::DomainTree& tree = counts.tree();
   const NodeFilter& filter = counts.filter();
-  std::map<std::string, int64_t> excluded;
+  // There may be 100 000 nodes and this is part of every "no": counted first, named afterwards.
+  std::array<int64_t, kExclusions> by_filter{};
+  std::vector<int64_t> by_resource(cluster.resource_count());
+  std::map<api::Taint, int64_t> by_taint;
   for (uint32_t leaf = 0; leaf < tree.leaf_count(); ++leaf) {
     if (!tree.leaf_active(leaf)) continue;
-    switch (filter.exclusion(leaf)) {
-      case Exclusion::kTaint:
-        ++excluded[fmt::format("taint \"{}\"", filter.blocking_taint(leaf).text())];
-        break;
-      case Exclusion::kNodeSelector:
-        ++excluded["nodeSelector"];
-        break;
-      case Exclusion::kAffinity:
-        ++excluded["affinity"];
-        break;
-      case Exclusion::kConfinement:
-        ++excluded["topologyDomain"];
-        break;
-      case Exclusion::kNone:
-        if (counts.pods(tree.lowest(), leaf) == 0) {
-          const LeafFit fit =
-              fit_in_leaf(tree, leaf, counts.shape().worker, counts.shape().simulate_empty);
-          ++excluded[fmt::format("resource \"{}\"", cluster.resource_name(fit.limiting))];
-        }
-        break;
+    const Exclusion exclusion = filter.exclusion(leaf);
+    if (exclusion == Exclusion::kNone) {
+      if (counts.pods(tree.lowest(), leaf) != 0) continue;
+      const LeafFit fit =
+          fit_in_leaf(tree, leaf, counts.shape().worker, counts.shape().simulate_empty);
+      if (fit.limiting.valid()) ++by_resource[fit.limiting.value];
+    } else if (exclusion == Exclusion::kTaint) {
+      ++by_taint[filter.blocking_taint(leaf)];
+    } else {
+      ++by_filter[static_cast<size_t>(exclusion)];
     }
   }
   std::vector<std::string> entries;
-  for (const auto& [cause, count] : excluded)
-    entries.push_back(fmt::format("{}: {}", cause, count));
+  const auto name = [&](const std::string& cause, int64_t count) {
+    if (count > 0) entries.push_back(fmt::format("{}: {}", cause, count));
+  };
+  for (const auto& [taint, count] : by_taint)
+    name(fmt::format("taint \"{}\"", taint.text()), count);
+  name("nodeSelector", by_filter[static_cast<size_t>(Exclusion::kNodeSelector)]);
+  name("affinity", by_filter[static_cast<size_t>(Exclusion::kAffinity)]);
+  name("topologyDomain", by_filter[static_cast<size_t>(Exclusion::kConfinement)]);
+  for (size_t i = 0; i < by_resource.size(); ++i) {
+    name(fmt::format("resource \"{}\"", cluster.resource_name(ResourceId(i))), by_resource[i]);
+  }
   std::ranges::sort(entries);
   return fmt::format("{}", fmt::join(entries, ", "));
 }
