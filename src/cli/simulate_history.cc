@@ -14,13 +14,10 @@
 namespace phalanx::cli {
 namespace {
 
+using core::full_name;
 using sim::find_condition;
 using sim::string_at;
 using sim::string_field;
-
-std::string full_name(const api::ObjectKey& key) {
-  return key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
-}
 
 bool true_condition(const json::object* condition) {
   return condition != nullptr && string_field(*condition, "status") == "True";

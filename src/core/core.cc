@@ -170,7 +170,7 @@ Verdict Core::reconcile(const api::ObjectKey& key) {
   }
 }
 
-// Once for each problem: a job that waits for a queue is not the place where people look for it.
+// Once for each problem: such a job has no Workload that could say it.
 void Core::tell_problem_of_job(const api::ObjectKey& key) {
   const auto job = state_.jobs.find(key);
   if (job == state_.jobs.end()) return;

@@ -17,6 +17,11 @@ std::string joined(const std::vector<std::string>& values) {
   return fmt::format("{}", fmt::join(values, "/"));
 }
 
+bool same_capacity(const api::Node& a, const api::Node& b) {
+  return a.allocatable == b.allocatable && a.taints == b.taints &&
+         a.unschedulable == b.unschedulable && a.ready == b.ready;
+}
+
 // Whether it runs, or nothing keeps it from being bound.
 bool is_live(const Pod& pod) {
   return !pod.terminal() && (!pod.node_name.empty() || (!pod.gated && !pod.terminating));
@@ -29,30 +34,28 @@ NodeAccount::NodeAccount()
 
 Result<void> NodeAccount::put_node(const api::Node& node, Time created) {
   const std::string host_before = cluster_.hostname_of(node.name);
-  withdraw_claim(node.name);
   const auto label = node.labels.find(hostname_label());
   const std::string host = label == node.labels.end() ? "" : label->second;
+  const auto known = nodes_.find(node.name);
+  const bool moved = known == nodes_.end() || known->second.node.labels != node.labels;
+  // What says nothing new, like most of what kubelets write, must wake nobody.
+  if (!moved && known->second.created == created && same_capacity(known->second.node, node) &&
+      host_before == host) {
+    return {};
+  }
+  withdraw_claim(node.name);
   nodes_[node.name] = {node, created, host};
   if (!host.empty()) claims_[host].insert({created, node.name});
-  const std::string winner = host.empty() ? node.name : claims_.at(host).begin()->second;
-  Result<void> result;
-  if (winner == node.name) {
-    if (!host.empty()) {
-      for (const auto& [time, other] : claims_.at(host)) {
-        if (other == node.name || cluster_.hostname_of(other) != host) continue;
-        cluster_.remove_node(other);
-        count_again(other);
-      }
+  if (!host.empty() && claims_.at(host).begin()->second == node.name) {
+    for (const auto& [time, other] : claims_.at(host)) {
+      if (other == node.name || cluster_.hostname_of(other) != host) continue;
+      cluster_.remove_node(other);
+      count_again(other);
     }
-    result = cluster_.put_node(node);
-  } else {
-    cluster_.remove_node(node.name);
-    result = fail(fmt::format(
-        "Node {}: metadata.labels[{}]: \"{}\" is also the hostname of node {}; hostnames must be "
-        "unique, correct the label of one of them",
-        node.name, api::kHostnameLabel, host, winner));
   }
-  count_again(node.name);
+  auto result = cluster_.put_node(node);
+  if (!result) cluster_.remove_node(node.name);
+  if (moved || cluster_.hostname_of(node.name) != host_before) count_again(node.name);
   if (host_before != host) promote(host_before);
   return result;
 }
