@@ -1,22 +1,25 @@
 # The commands of this repository:
 #
-#   make build    the program, build/phalanx
-#   make demo     the program, showing a cluster at work (phalanx demo)
-#   make test     everything that must hold before a change is taken in (tools/run-tests)
-#   make format   brings the sources into their form
-#   make clean    removes what was built
+#   make build         the program, build/phalanx
+#   make demo          the program, showing a cluster at work (phalanx demo)
+#   make test          everything that must hold before a change is taken in (tools/run-tests)
+#   make cluster       a real Kubernetes control plane on this machine, with NODES=64 nodes and Phalanx
+#   make cluster-down  stops it, and removes it
+#   make format        brings the sources into their form
+#   make clean         removes what was built
 #
 # Each installs the Debian packages it needs, if they are missing. Standard output holds only what
 # the product prints; the noise of building goes to standard error.
 
 BUILD ?= build
 JOBS ?= $(shell nproc)
+NODES ?= 64
 
 # Compiled files are found again by ccache from whatever folder the repository is in.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: build demo test format clean packages
+.PHONY: build demo test cluster cluster-down format clean packages
 .DEFAULT_GOAL := build
 
 packages:
@@ -32,6 +35,13 @@ demo: build
 test:
 	@tools/install-packages build test >&2
 	@BUILD=$(BUILD) JOBS=$(JOBS) tools/run-tests
+
+cluster: build
+	@tools/install-packages cluster >&2
+	@tests/kubernetes/cluster up "$(NODES)" $(BUILD)/phalanx
+
+cluster-down:
+	@tests/kubernetes/cluster down
 
 format:
 	@tools/install-packages test >&2
