@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "admission/crds.h"
+#include "admission/deploy_files.h"
 #include "admission/document.h"
 #include "admission/testing.h"
 
@@ -46,8 +46,8 @@ const std::vector<BrokenRule>& node_rules() {
        "spec.nodeLabels: must have at least 1 entry beside a topologyName, so that the nodes of "
        "the "
        "flavor are known"},
-      {"ResourceFlavor", "self.topologyName == oldSelf.topologyName", "spec: {topologyName: t}",
-       "spec: {topologyName: other}",
+      {"ResourceFlavor", "self.spec.topologyName == oldSelf.spec.topologyName",
+       "spec: {topologyName: t}", "spec: {topologyName: other}",
        "spec.topologyName: is t and cannot be changed or removed; create another ResourceFlavor "
        "instead"},
       {"ResourceFlavor", "self.all(x, x.effect in", kNew,
@@ -276,7 +276,7 @@ void collect_rules(const Place& schema, std::vector<std::string_view>& rules) {
 }
 
 TEST(CelRules, EachHasADocumentThatBreaksIt) {
-  for (const CrdText& crd : crds()) {
+  for (const EmbeddedFile& crd : crds()) {
     const json::value document = testing::yaml(crd.text());
     const Place spec = Place(&document)["spec"];
     const std::string_view kind = spec["names"]["kind"].text();

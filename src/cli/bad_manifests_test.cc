@@ -198,7 +198,7 @@ constexpr BadObject kBadObjects[] = {
     {"kueue.x-k8s.io/v1beta2", "Topology", "spec: {levels: []}",
      "Topology x: spec.levels: must have at least 1 item"},
     {"kueue.x-k8s.io/v1beta2", "Topology", "",
-     "Topology x: spec.levels: holds 0 levels, but must hold 1 to 16"},
+     "Topology x: spec: is required: the levels of the topology"},
     {"kueue.x-k8s.io/v1beta2", "Topology", "spec: {levels: [{nodeLabel: a}, {nodeLabel: a}]}",
      "Topology x: spec.levels: names the level a twice; remove one of them"},
     {"kueue.x-k8s.io/v1beta2", "Topology",
