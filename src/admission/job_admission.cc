@@ -7,6 +7,7 @@
 #include "admission/document.h"
 #include "admission/names.h"
 #include "api/job.h"
+#include "core/job_controller.h"
 #include "core/names.h"
 
 namespace phalanx::admission {
@@ -85,6 +86,27 @@ void check_topology(const json::value& document, ProblemList& problems) {
 
 }  // namespace
 
+JobContext job_context(const core::State& state, const json::value& document,
+                       const core::Adapters& adapters) {
+  const core::JobAdapter* adapter = adapters.find(api::Kind::kJob);
+  if (adapter == nullptr) return {};
+  // What makes no sense in it is for the API server to refuse, and no reason to let it run.
+  DecodeStatus ignored;
+  const JsonReader reader(&document, "", ignored);
+  core::Job job = adapter->read(reader);
+  job.meta = api::read_object_meta(reader);  // also without a name: it may be generated later
+  const api::ObjectKey key{api::Kind::kJob, job.meta.namespace_, job.meta.name};
+  JobContext context;
+  context.default_queue_exists = state.local_queues.contains(
+      job.meta.namespace_ + "/" + std::string(core::names::kDefaultLocalQueue));
+  // A queue name decides by itself; what is left is the configuration and the owner.
+  context.manage_without_queue = core::is_managed(state, key, job);
+  core::Job queued = job;
+  queued.meta.labels[std::string(core::names::kQueueLabel)] = "any";
+  context.owned_by_managed = !core::is_managed(state, key, queued);
+  return context;
+}
+
 void default_job(json::value& document, const JobContext& context) {
   if (!document.is_object()) return;
   const Place job(&document);
@@ -120,6 +142,13 @@ std::vector<Problem> validate_job(const json::value* old_document, const json::v
   }
   check_topology(document, problems);
   return std::move(problems).take();
+}
+
+std::vector<std::string> job_warnings(const json::value& document) {
+  const Place job(&document);
+  if (queue_of(job).empty() || !run_by_another_controller(job)) return {};
+  return {fmt::format("spec.managedBy: {} runs this Job, so the queue \"{}\" has no effect",
+                      job["spec"]["managedBy"].text(), queue_of(job))};
 }
 
 }  // namespace phalanx::admission

@@ -4,10 +4,12 @@
 // cluster. Jobs that are not ours are never touched.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "admission/problem.h"
 #include "base/json.h"
+#include "core/state.h"
 
 namespace phalanx::admission {
 
@@ -18,10 +20,18 @@ struct JobContext {
   bool owned_by_managed = false;      // its controller is itself managed
 };
 
+// Of the state that decisions are made by: what a webhook says of a Job is then what the core will
+// do with it. The namespace of the Job must be filled in, as API servers do; its name need not be.
+JobContext job_context(const core::State& state, const json::value& job,
+                       const core::Adapters& adapters);
+
 // A new Job: label and suspend are filled in.
 void default_job(json::value& job, const JobContext& context);
 
 // `old_job` is nullptr for a new one.
 std::vector<Problem> validate_job(const json::value* old_job, const json::value& job);
+
+// What its user should know although it is allowed.
+std::vector<std::string> job_warnings(const json::value& job);
 
 }  // namespace phalanx::admission

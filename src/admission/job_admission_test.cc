@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/yaml.h"
+#include "jobs/batch_job.h"
 
 namespace phalanx::admission {
 namespace {
@@ -57,6 +58,67 @@ TEST(JobDefaultTest, JobsOfOthersAreLeftAlone) {
   json::value owned = job("", "", "{}");
   default_job(owned, context);
   EXPECT_FALSE(suspended(owned));
+}
+
+struct Answers {
+  bool default_queue;
+  bool without_queue;
+  bool owned;
+
+  bool operator==(const Answers&) const = default;
+};
+
+Answers context_of(const core::State& state, const json::value& document) {
+  const JobContext context = job_context(state, document, jobs::all_adapters());
+  return {context.default_queue_exists, context.manage_without_queue, context.owned_by_managed};
+}
+
+TEST(JobContextTest, IsWhatTheCoreWillDo) {
+  core::State state;
+  const json::value plain = job("", "", "{}");
+  EXPECT_EQ(context_of(state, plain), (Answers{false, false, false}));
+  EXPECT_EQ(context_of(state, job(kQueued, "", "{}")), (Answers{false, true, false}));
+  state.local_queues["ml/default"] = {};
+  EXPECT_EQ(context_of(state, plain), (Answers{true, false, false}));
+  state.configuration.manage_jobs_without_queue_name = true;
+  EXPECT_EQ(context_of(state, plain), (Answers{true, true, false}));
+}
+
+TEST(JobContextTest, TheOwnerDecidesForItsJobs) {
+  core::State state;
+  const api::ObjectKey parent_key{api::Kind::kJob, "ml", "parent"};
+  core::Job& parent = state.jobs[parent_key];
+  parent.meta.uid = "u1";
+  parent.meta.labels["kueue.x-k8s.io/queue-name"] = "main";
+  state.job_of_uid["u1"] = parent_key;
+  const json::value child =
+      job("ownerReferences: [{apiVersion: batch/v1, kind: Job, name: parent, uid: u1, "
+          "controller: true}]",
+          "", "{}");
+  EXPECT_EQ(context_of(state, child), (Answers{false, false, true}));
+  parent.meta.labels.clear();
+  EXPECT_EQ(context_of(state, child), (Answers{false, false, false}));
+}
+
+// API servers generate names after mutating webhooks have been asked.
+TEST(JobContextTest, ANameMayStillBeMissing) {
+  core::State state;
+  state.local_queues["ml/default"] = {};
+  state.configuration.manage_jobs_without_queue_name = true;
+  json::value unnamed = job("generateName: a-", "", "{}");
+  unnamed.at("metadata").as_object().erase("name");
+  EXPECT_EQ(context_of(state, unnamed), (Answers{true, true, false}));
+  default_job(unnamed, job_context(state, unnamed, jobs::all_adapters()));
+  EXPECT_TRUE(suspended(unnamed));
+}
+
+TEST(JobContextTest, WhatMakesNoSenseIsAnsweredToo) {
+  const core::State state;
+  const json::value odd[] = {nullptr, 5, json::array(), json::object(),
+                             job("", "parallelism: x, ", "5")};
+  for (const json::value& document : odd) {
+    EXPECT_EQ(context_of(state, document), (Answers{false, false, false}));
+  }
 }
 
 std::string problems(const json::value* old_job, const json::value& document) {

@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "admission/conversion.h"
-#include "admission/crds.h"
+#include "admission/deploy_files.h"
 #include "admission/document.h"
 #include "admission/rules.h"
 #include "base/check.h"
 #include "base/yaml.h"
+#include "core/names.h"
 
 namespace phalanx::admission {
 namespace {
@@ -66,7 +69,7 @@ Result<LoadedCrd> load_crd(std::string_view yaml) {
 const KueueAdmission::Schemas& KueueAdmission::all_schemas() {
   static const Schemas kSchemas = [] {
     Schemas all;
-    for (const CrdText& text : crds()) {
+    for (const EmbeddedFile& text : crds()) {
       auto crd = load_crd(text.text());
       CHECK(crd.has_value());
       for (auto& [version, schema] : crd->schemas) {
@@ -129,6 +132,20 @@ Admitted KueueAdmission::admit(std::string_view kind, const json::value* old_obj
   check_rules(kind, {Place(old_object), Place(&object), options.status}, problems);
   if (!problems.empty()) return std::unexpected(std::move(problems).take());
   return object;
+}
+
+void default_kueue_object(std::string_view kind, json::value& object) {
+  const bool is_kept = kind == "Topology" || kind == "ResourceFlavor" || kind == "ClusterQueue";
+  if (!is_kept || !object.is_object()) return;
+  json::value& metadata = object.get_object()["metadata"];
+  if (metadata.is_null()) metadata = json::object();
+  if (!metadata.is_object()) return;
+  json::value& finalizers = metadata.get_object()["finalizers"];
+  if (finalizers.is_null()) finalizers = json::array();
+  if (!finalizers.is_array()) return;
+  const json::value ours(core::names::kInUseFinalizer);
+  json::array& list = finalizers.get_array();
+  if (std::ranges::find(list, ours) == list.end()) list.push_back(ours);
 }
 
 Result<json::value> KueueAdmission::convert(std::string_view kind, json::value document,

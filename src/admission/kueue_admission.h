@@ -68,6 +68,10 @@ class KueueAdmission {
   const Schemas& schemas_;
 };
 
+// What a new object gets that no schema can give it: our finalizer, where the core would add it
+// next anyway. So it cannot be deleted in between while something already uses it.
+void default_kueue_object(std::string_view kind, json::value& object);
+
 // Loads one CRD document: its kind, and the schema of each of its versions.
 struct LoadedCrd {
   std::string kind;

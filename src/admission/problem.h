@@ -24,6 +24,13 @@ inline std::string counted(size_t count, std::string_view noun) {
   return std::to_string(count) + " " + std::string(noun) + (count == 1 ? "" : "s");
 }
 
+// All of them in one sentence.
+inline std::string texts_of(const std::vector<Problem>& problems) {
+  std::string text;
+  for (const Problem& problem : problems) text += (text.empty() ? "" : "; ") + problem.text();
+  return text;
+}
+
 class ProblemList {
  public:
   static constexpr size_t kMost = 20;

@@ -29,6 +29,42 @@ uint64_t mix(uint64_t hash) {
 // Nesting deeper than this is refused rather than followed: no Kubernetes object comes near it.
 constexpr size_t kMaxDepth = 64;
 
+// Deeper than any object of the API, and shallow enough for recursion and for our readers of files.
+constexpr int kMaxObjectDepth = 60;
+
+bool measure_into(const json::value& value, int depth, size_t& size) {
+  if (depth > kMaxObjectDepth) return false;
+  switch (value.kind()) {
+    case json::kind::null:
+    case json::kind::bool_:
+      size += 5;
+      return true;
+    case json::kind::int64:
+    case json::kind::uint64:
+    case json::kind::double_:
+      size += 8;
+      return true;
+    case json::kind::string:
+      size += value.get_string().size() + 2;
+      return true;
+    case json::kind::array:
+      size += 2;
+      for (const json::value& element : value.get_array()) {
+        size += 1;
+        if (!measure_into(element, depth + 1, size)) return false;
+      }
+      return true;
+    case json::kind::object:
+      size += 2;
+      for (const auto& field : value.get_object()) {
+        size += field.key().size() + 4;
+        if (!measure_into(field.value(), depth + 1, size)) return false;
+      }
+      return true;
+  }
+  return true;
+}
+
 std::string quoted(std::string_view text) {
   return json::serialize(json::value(text));
 }
@@ -122,6 +158,12 @@ Result<std::vector<std::pair<json::value, int>>> parse_json_sequence(std::string
     }
     documents.emplace_back(parser.release(), first_line);
   }
+}
+
+std::optional<size_t> json_size(const json::value& document) {
+  size_t size = 0;
+  if (!measure_into(document, 0, size)) return std::nullopt;
+  return size;
 }
 
 std::string pretty_json(const json::value& value) {

@@ -31,6 +31,10 @@ std::string pretty_json(const json::value& value);
 // absent.
 uint64_t json_fingerprint(const json::value& value);
 
+// About how many bytes the document takes as JSON; nullopt if it is nested too deeply to be an
+// object of the API. One pass, nothing is allocated.
+std::optional<size_t> json_size(const json::value& document);
+
 // The first problem met while decoding one document.
 class DecodeStatus {
  public:

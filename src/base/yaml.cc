@@ -4,6 +4,8 @@
 #include <yaml-cpp/depthguard.h>
 #include <yaml-cpp/yaml.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -126,6 +128,51 @@ std::string double_text(double number) {
   return text;
 }
 
+// Whether somebody may take the string for something else if it has no quotes: YAML 1.1 has more
+// words for truths, and more ways to write numbers and times (0x1F, 1_000, 12:30, 2026-01-01).
+bool needs_quotes(const std::string& text) {
+  if (!typed_scalar(text).is_string()) return true;
+  // Beyond ASCII there are line ends and marks that readers treat differently.
+  const auto is_plain_character = [](char c) { return c >= ' ' && c <= '~'; };
+  if (!std::ranges::all_of(text, is_plain_character)) return true;
+  std::string lower = text;
+  std::ranges::transform(lower, lower.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  constexpr std::array<std::string_view, 11> kWords{"y",    "n",     "yes",  "no",   "on",  "off",
+                                                    "true", "false", "null", ".inf", ".nan"};
+  if (std::ranges::find(kWords, lower) != kWords.end()) return true;
+  std::string_view digits = lower;
+  if (digits.front() == '+' || digits.front() == '-') digits.remove_prefix(1);
+  const auto begins = [&](std::string_view with) { return digits.starts_with(with); };
+  if (digits == ".inf" || begins("0x") || begins("0o") || begins("0b")) return true;
+  return !digits.empty() && std::string_view("0123456789.").contains(digits.front()) &&
+         digits.find_first_not_of("0123456789_:.+-etz ") == std::string_view::npos;
+}
+
+// Whether the string can be written as a block of lines, which has neither quotes nor escapes and
+// always ends with one line end.
+bool is_block(const std::string& text) {
+  if (text.size() < 2 || !text.ends_with('\n') || text.ends_with("\n\n")) return false;
+  if (text.front() == ' ' || text.front() == '\n') return false;
+  return std::ranges::all_of(text, [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); });
+}
+
+void emit_string(YAML::Emitter& out, const std::string& text) {
+  if (is_block(text)) {
+    out << YAML::Literal << text.substr(0, text.size() - 1);  // a block ends its last line itself
+    return;
+  }
+  if (needs_quotes(text)) out << YAML::DoubleQuoted;
+  out << text;
+}
+
+void emit_key(YAML::Emitter& out, const std::string& key) {
+  out << YAML::Key;
+  if (needs_quotes(key) || key == "<<") out << YAML::DoubleQuoted;
+  out << key << YAML::Value;
+}
+
 void emit(YAML::Emitter& out, const json::value& value) {
   switch (value.kind()) {
     case json::kind::null:
@@ -143,13 +190,9 @@ void emit(YAML::Emitter& out, const json::value& value) {
     case json::kind::double_:
       out << double_text(value.get_double());
       break;
-    case json::kind::string: {
-      const std::string text(value.get_string());
-      // A string that would read back as something else needs its quotes.
-      if (!typed_scalar(text).is_string()) out << YAML::DoubleQuoted;
-      out << text;
+    case json::kind::string:
+      emit_string(out, std::string(value.get_string()));
       break;
-    }
     case json::kind::array:
       if (value.get_array().empty()) out << YAML::Flow;
       out << YAML::BeginSeq;
@@ -160,7 +203,7 @@ void emit(YAML::Emitter& out, const json::value& value) {
       if (value.get_object().empty()) out << YAML::Flow;
       out << YAML::BeginMap;
       for (const auto& field : value.get_object()) {
-        out << YAML::Key << std::string(field.key()) << YAML::Value;
+        emit_key(out, std::string(field.key()));
         emit(out, field.value());
       }
       out << YAML::EndMap;
@@ -233,6 +276,12 @@ std::string to_yaml(const json::value& value) {
   YAML::Emitter out;
   emit(out, value);
   return std::string(out.c_str()) + "\n";
+}
+
+std::string to_yaml_stream(std::span<const json::value> values) {
+  std::string text;
+  for (const json::value& value : values) text += (text.empty() ? "" : "---\n") + to_yaml(value);
+  return text;
 }
 
 }  // namespace phalanx

@@ -1,6 +1,7 @@
 // YAML and JSON files as JSON documents: one way to read what people give us.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,7 +21,10 @@ struct Document {
 // strings. Anchors are followed within bounds, so that a "billion laughs" file is refused.
 Result<std::vector<Document>> parse_documents(std::string_view text);
 
-// The value as a YAML document, in the style of kubectl.
+// The value as a YAML document, in the style of kubectl. It reads back as the same value, here and
+// in readers of YAML 1.1, as kubectl's is: what those take for a number or a truth is quoted, too.
 std::string to_yaml(const json::value& value);
+// Several documents, with --- between them.
+std::string to_yaml_stream(std::span<const json::value> values);
 
 }  // namespace phalanx

@@ -1,6 +1,7 @@
 #include "base/yaml.h"
 
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 namespace phalanx {
 namespace {
@@ -106,6 +107,66 @@ TEST(Yaml, WhatIsWrittenReadsBackTheSame) {
   ASSERT_TRUE(documents.has_value()) << documents.error().message;
   ASSERT_EQ(documents->size(), 1U);
   EXPECT_EQ((*documents)[0].value, value) << to_yaml(value);
+}
+
+// YAML 1.1, which kubectl reads, has more words and numbers than YAML 1.2.
+TEST(Yaml, WhatOthersWouldTakeForSomethingElseIsQuoted) {
+  EXPECT_EQ(to_yaml(json::value{"yes", "Off", "y", "0x1F", "0o17", "1_000", "12:30", "2026-01-01",
+                                "1e3", ".5", "-.inf"}),
+            "- \"yes\"\n- \"Off\"\n- \"y\"\n- \"0x1F\"\n- \"0o17\"\n- \"1_000\"\n- \"12:30\"\n"
+            "- \"2026-01-01\"\n- \"1e3\"\n- \".5\"\n- \"-.inf\"\n");
+  EXPECT_EQ(to_yaml(json::value{"500m", "64Gi", "rack-1", "a/b", "node", "71bb54d8-d101-45b9"}),
+            "- 500m\n- 64Gi\n- rack-1\n- a/b\n- node\n- 71bb54d8-d101-45b9\n");
+  EXPECT_EQ(to_yaml(json::object{{"on", 1}, {"5", 2}, {"<<", 3}, {"a", 4}}),
+            "\"on\": 1\n\"5\": 2\n\"<<\": 3\na: 4\n");
+}
+
+TEST(Yaml, LinesAreWrittenAsABlock) {
+  EXPECT_EQ(to_yaml(json::object{{"file", "a: 1\n  b: \"x\"\n"}, {"next", 1}}),
+            "file: |\n  a: 1\n    b: \"x\"\nnext: 1\n");
+}
+
+TEST(Yaml, AStreamKeepsItsOrder) {
+  const json::value documents[] = {json::object{{"b", 1}}, json::object{{"a", 2}}};
+  EXPECT_EQ(to_yaml_stream(documents), "b: 1\n---\na: 2\n");
+  EXPECT_EQ(to_yaml_stream({}), "");
+}
+
+std::string any_text() {
+  const auto parts = *rc::gen::container<std::vector<std::string>>(rc::gen::element<std::string>(
+      "a", "B", "0", "1", " ", "\n", ":", "-", "#", "'", "\"", "\\", "{", "[", "|", ">", "?", "!",
+      "&", "*", "%", "@", ",", ".", "e", "~", "\t", "\r", "é", "日", "\xc2\x85", "\xe2\x80\xa8",
+      "\xef\xbb\xbf", "\x01", "\x7f", "---", "...", "<<", "true", "null", "yes", "x", "_"));
+  std::string text;
+  for (const std::string& part : parts) text += part;
+  return text;
+}
+
+json::value any_value(int depth) {
+  const int kind = *rc::gen::inRange(0, depth > 0 ? 10 : 7);
+  if (kind < 4) return json::value(any_text());
+  if (kind == 4) return *rc::gen::arbitrary<int64_t>();
+  if (kind == 5) return *rc::gen::arbitrary<bool>();
+  if (kind == 6) return nullptr;
+  const int size = *rc::gen::inRange(0, 4);
+  if (kind == 7) {
+    json::array list;
+    for (int i = 0; i < size; ++i) list.push_back(any_value(depth - 1));
+    return list;
+  }
+  json::object object;
+  for (int i = 0; i < size; ++i) object[any_text()] = any_value(depth - 1);
+  return object;
+}
+
+RC_GTEST_PROP(YamlProperty, WhatIsWrittenReadsBackTheSame, ()) {
+  const json::value value = json::object{{"value", any_value(3)}};
+  const std::string text = to_yaml(value);
+  const auto documents = parse_documents(text);
+  if (!documents || documents->size() != 1 || documents->front().value != value) {
+    RC_FAIL(json::serialize(value) + "\n" + text + "\n" +
+            (documents ? "reads back otherwise" : documents.error().message));
+  }
 }
 
 }  // namespace

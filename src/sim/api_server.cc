@@ -5,12 +5,12 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/json_patch.h"
 #include "sim/apply.h"
 #include "sim/document.h"
 #include "sim/kind_rules.h"
 #include "sim/managed_fields.h"
 #include "sim/metadata.h"
-#include "sim/patch.h"
 
 namespace phalanx::sim {
 namespace {
@@ -106,7 +106,7 @@ ApiResult<api::Kind> ApiServer::identify(json::value& document) const {
   if (!document.is_object()) {
     return bad_request("a document must be an object with apiVersion, kind and metadata");
   }
-  if (!measure(document)) {
+  if (!json_size(document)) {
     return bad_request("the document is nested too deeply to be an object of the API");
   }
   const std::string api_version(string_at(document, {"apiVersion"}));

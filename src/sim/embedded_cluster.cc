@@ -1,7 +1,6 @@
 #include "sim/embedded_cluster.h"
 
 #include "admission/job_admission.h"
-#include "core/job_controller.h"
 #include "core/names.h"
 #include "jobs/batch_job.h"
 #include "sim/document.h"
@@ -10,14 +9,6 @@
 
 namespace phalanx::sim {
 namespace {
-
-std::string texts_of(const std::vector<admission::Problem>& problems) {
-  std::string text;
-  for (const admission::Problem& problem : problems) {
-    text += (text.empty() ? "" : "; ") + problem.text();
-  }
-  return text;
-}
 
 Simulation simulation_of(EmbeddedOptions& options) {
   if (options.saved) return Simulation(std::move(*options.saved));
@@ -51,26 +42,22 @@ ApiResult<void> EmbeddedCluster::admit_kueue(AdmissionRequest& request) {
   if (request.operation == Operation::kDelete || !kueue_.covers(request.kind)) return {};
   auto admitted = kueue_.admit(request.kind, request.old_object, *request.object,
                                {.strict_fields = request.strict_fields, .status = request.status});
-  if (!admitted) return invalid(key_of(request.kind, *request.object), texts_of(admitted.error()));
+  if (!admitted)
+    return invalid(key_of(request.kind, *request.object), admission::texts_of(admitted.error()));
   *request.object = std::move(*admitted);
   return {};
 }
 
 ApiResult<void> EmbeddedCluster::default_job(AdmissionRequest& request) {
   if (request.kind != api::Kind::kJob || request.operation != Operation::kCreate) return {};
-  const api::ObjectKey key = key_of(request.kind, *request.object);
-  const auto object = core::decode_object(*request.object, adapters_);
-  const core::Job* job = object ? std::get_if<core::Job>(&object->body) : nullptr;
-  if (job == nullptr) return {};
-  admission::JobContext context;
-  const api::ObjectKey default_queue{api::Kind::kLocalQueue, key.namespace_,
+  admission::JobContext context =
+      admission::job_context(core().state(), *request.object, adapters_);
+  // Manifests of one file are taken in at once, before the core hears of any: a default queue that
+  // stands beside its Jobs must do for them.
+  const api::ObjectKey default_queue{api::Kind::kLocalQueue,
+                                     key_of(request.kind, *request.object).namespace_,
                                      std::string(core::names::kDefaultLocalQueue)};
-  context.default_queue_exists = server().get(default_queue) != nullptr;
-  // A queue name decides by itself; what is left is the configuration and the owner.
-  context.manage_without_queue = core::is_managed(core().state(), key, *job);
-  core::Job queued = *job;
-  queued.meta.labels[std::string(core::names::kQueueLabel)] = "any";
-  context.owned_by_managed = !core::is_managed(core().state(), key, queued);
+  context.default_queue_exists |= server().get(default_queue) != nullptr;
   admission::default_job(*request.object, context);
   return {};
 }
@@ -79,7 +66,7 @@ ApiResult<void> EmbeddedCluster::validate_job(AdmissionRequest& request) {
   if (request.kind != api::Kind::kJob || request.operation == Operation::kDelete) return {};
   const auto problems = admission::validate_job(request.old_object, *request.object);
   if (problems.empty()) return {};
-  return invalid(key_of(request.kind, *request.object), texts_of(problems));
+  return invalid(key_of(request.kind, *request.object), admission::texts_of(problems));
 }
 
 ApiResult<void> EmbeddedCluster::ensure_namespace(const api::ObjectKey& key) {
@@ -111,7 +98,7 @@ ApiResult<Stored> EmbeddedCluster::apply(json::value document) {
   if (string_at(document, {"apiVersion"}) != api::api_version(*kind)) {
     const api::ObjectKey written_key = key_of(*kind, document);
     auto upgraded = kueue_.upgrade(api::info(*kind).name, std::move(document), true);
-    if (!upgraded) return invalid(written_key, texts_of(upgraded.error()));
+    if (!upgraded) return invalid(written_key, admission::texts_of(upgraded.error()));
     document = std::move(*upgraded);
   }
   const json::value* written = find_at(document, {"status"});

@@ -1,4 +1,4 @@
-#include "admission/crds.h"
+#include "admission/deploy_files.h"
 
 #include <set>
 
@@ -23,7 +23,7 @@ void walk(const Place& schema, const std::string& path, Visit visit) {
 TEST(Crds, EveryFileLoads) {
   std::set<std::string> kinds;
   std::string previous;
-  for (const CrdText& crd : crds()) {
+  for (const EmbeddedFile& crd : crds()) {
     EXPECT_LT(previous, crd.name);
     previous = crd.name;
     const auto loaded = load_crd(crd.text());
@@ -39,7 +39,7 @@ TEST(Crds, EveryFileLoads) {
 }
 
 TEST(Crds, AgreeWithTheTableOfKinds) {
-  for (const CrdText& crd : crds()) {
+  for (const EmbeddedFile& crd : crds()) {
     const json::value document = testing::yaml(crd.text());
     const Place root(&document);
     const Place spec = root["spec"];
@@ -60,7 +60,7 @@ TEST(Crds, AgreeWithTheTableOfKinds) {
 }
 
 TEST(Crds, EveryFieldIsDescribedAndEveryRuleHasAMessage) {
-  for (const CrdText& crd : crds()) {
+  for (const EmbeddedFile& crd : crds()) {
     const json::value document = testing::yaml(crd.text());
     for (const Place& version : Place(&document)["spec"]["versions"].elements()) {
       walk(version["schema"]["openAPIV3Schema"], std::string(crd.name),
@@ -77,7 +77,7 @@ TEST(Crds, EveryFieldIsDescribedAndEveryRuleHasAMessage) {
 
 // Parts are cut anywhere; put together they are the file again.
 TEST(Crds, TextIsWhole) {
-  for (const CrdText& crd : crds()) {
+  for (const EmbeddedFile& crd : crds()) {
     const std::string text = crd.text();
     EXPECT_TRUE(text.starts_with("apiVersion: apiextensions.k8s.io/v1\n")) << crd.name;
     EXPECT_TRUE(text.ends_with('\n')) << crd.name;

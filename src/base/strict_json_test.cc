@@ -1,0 +1,73 @@
+#include "base/strict_json.h"
+
+#include <gtest/gtest.h>
+
+namespace phalanx {
+namespace {
+
+std::string read(std::string_view text) {
+  const auto document = parse_strict_json(text);
+  return document ? json::serialize(*document) : document.error().message;
+}
+
+TEST(StrictJson, DocumentsAreReadWhole) {
+  EXPECT_EQ(read(R"( {"a":[1,-2,true,null,"x\u00e9\n"],"b":{},"c":[]} )"),
+            R"({"a":[1,-2,true,null,"xé\n"],"b":{},"c":[]})");
+  EXPECT_EQ(read(R"({"a\u0062":1,"ab":{"ab":2}})").substr(0, 7), "byte 26");
+  EXPECT_EQ(read(R"({"ab":1,"b":{"ab":2}})"), R"({"ab":1,"b":{"ab":2}})");
+  EXPECT_EQ(read("5"), "5");
+}
+
+TEST(StrictJson, NumbersOfEverySize) {
+  EXPECT_EQ(read("9223372036854775807"), "9223372036854775807");
+  EXPECT_EQ(read("9223372036854775808"), "9223372036854775808");
+  EXPECT_EQ(read("18446744073709551615"), "18446744073709551615");
+  EXPECT_EQ(read("18446744073709551616"), "1.8446744073709552E19");
+}
+
+TEST(StrictJson, AKeyMayStandOnlyOnceInAnObject) {
+  EXPECT_EQ(read(R"({"a":{"uid":"x","b":1,"uid":"y"}})"),
+            "byte 31: the key \"uid\" stands twice in one object");
+  EXPECT_EQ(read(R"([{"a":1},{"a":2}])"), R"([{"a":1},{"a":2}])");
+}
+
+TEST(StrictJson, WhatIsNoJsonIsRefused) {
+  for (const std::string_view text : {"",
+                                      " ",
+                                      "{",
+                                      "{\"a\":",
+                                      "{\"a\":1",
+                                      "[1,]",
+                                      "{'a':1}",
+                                      "nul",
+                                      "tru",
+                                      "{\"a\":1} x",
+                                      "1 2",
+                                      "{} {}",
+                                      "// comment\n{}",
+                                      "\"\xff\"",
+                                      "\"\xc0\xaf\"",
+                                      "\"\xed\xa0\x80\"",
+                                      "{\"\xff\":1}",
+                                      "\"\\ud800\"",
+                                      "\"a\nb\"",
+                                      "NaN",
+                                      "01",
+                                      "+1",
+                                      "\x00"}) {
+    EXPECT_FALSE(parse_strict_json(text).has_value()) << text;
+  }
+  EXPECT_EQ(read("{} {}"), "byte 3: not valid JSON: something follows the document");
+}
+
+TEST(StrictJson, DepthIsBounded) {
+  const auto nested = [](size_t depth) {
+    return std::string(depth, '[') + std::string(depth, ']');
+  };
+  EXPECT_EQ(read(nested(64)), nested(64));
+  EXPECT_NE(read(nested(65)).find("nested deeper than 64 levels"), std::string::npos);
+  EXPECT_NE(read(std::string(1'000'000, '[')).find("nested deeper"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace phalanx
