@@ -1,0 +1,91 @@
+#include "serve/wire.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace phalanx::serve {
+namespace {
+
+constexpr std::array<std::pair<int, std::string_view>, 27> kReasons{{
+    {200, "OK"},
+    {201, "Created"},
+    {202, "Accepted"},
+    {204, "No Content"},
+    {301, "Moved Permanently"},
+    {302, "Found"},
+    {303, "See Other"},
+    {304, "Not Modified"},
+    {307, "Temporary Redirect"},
+    {308, "Permanent Redirect"},
+    {400, "Bad Request"},
+    {401, "Unauthorized"},
+    {403, "Forbidden"},
+    {404, "Not Found"},
+    {405, "Method Not Allowed"},
+    {406, "Not Acceptable"},
+    {408, "Request Timeout"},
+    {409, "Conflict"},
+    {410, "Gone"},
+    {413, "Content Too Large"},
+    {415, "Unsupported Media Type"},
+    {422, "Unprocessable Content"},
+    {429, "Too Many Requests"},
+    {431, "Request Header Fields Too Large"},
+    {500, "Internal Server Error"},
+    {501, "Not Implemented"},
+    {503, "Service Unavailable"},
+}};
+
+std::string one_line(std::string text) {
+  std::ranges::replace_if(
+      text, [](char c) { return (c >= 0 && c < ' ' && c != '\t') || c == '\x7f'; }, ' ');
+  return text;
+}
+
+// An answer of these has no body, and may not say how long it is.
+bool has_content(int status) {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+}  // namespace
+
+Target split_target(std::string_view target) {
+  if (const size_t scheme = target.find("://"); !target.starts_with('/') && scheme < 6) {
+    const size_t path = target.find_first_of("/?", scheme + 3);
+    target = path == std::string_view::npos ? "/" : target.substr(path);
+    if (target.starts_with('?')) return {.path = "/", .query = std::string(target.substr(1))};
+  }
+  if (!target.starts_with('/') && target != "*") return {};
+  const size_t mark = target.find('?');
+  if (mark == std::string_view::npos) return {.path = std::string(target), .query = ""};
+  return {.path = std::string(target.substr(0, mark)),
+          .query = std::string(target.substr(mark + 1))};
+}
+
+std::string format_response(const Response& response, bool keep_alive, bool head_only) {
+  std::string text =
+      fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_phrase(response.status));
+  if (has_content(response.status)) {
+    if (!response.content_type.empty()) {
+      text += fmt::format("Content-Type: {}\r\n", one_line(response.content_type));
+    }
+    text += fmt::format("Content-Length: {}\r\n", response.body.size());
+  }
+  for (const Header& each : response.headers) {
+    text += fmt::format("{}: {}\r\n", one_line(each.name), one_line(each.value));
+  }
+  // HTTP/1.0 clients that asked to go on want to be told that they may.
+  text += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
+  if (has_content(response.status) && !head_only) text += response.body;
+  return text;
+}
+
+std::string_view reason_phrase(int status) {
+  const auto* found = std::ranges::find(kReasons, status, &std::pair<int, std::string_view>::first);
+  return found == kReasons.end() ? "Unknown" : found->second;
+}
+
+}  // namespace phalanx::serve
