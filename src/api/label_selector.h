@@ -15,6 +15,7 @@ struct LabelSelector {
   std::vector<NodeSelectorRequirement> expressions;  // In, NotIn, Exists, DoesNotExist
 
   [[nodiscard]] bool matches(const std::map<std::string, std::string>& labels) const;
+  bool operator==(const LabelSelector&) const = default;
 };
 
 // The field of a parent object; nullopt if it is absent or null.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <memory>
 
 namespace phalanx::api {
 namespace {
@@ -13,16 +14,22 @@ const std::string* find(const std::map<std::string, std::string>& map, std::stri
 
 uint64_t read_resource_version(const JsonReader& metadata) {
   const std::string text = metadata.string("resourceVersion");
-  uint64_t version = 0;
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data(), end, version);
-  if (!text.empty() && (code != std::errc() || stop != end)) {
-    metadata.report("resourceVersion", "\"" + text + "\" is no number");
-  }
-  return version;
+  if (text.empty()) return 0;
+  const auto version = parse_resource_version(text);
+  if (!version) metadata.report("resourceVersion", "\"" + text + "\" is no number");
+  return version.value_or(0);
 }
 
 }  // namespace
+
+std::optional<uint64_t> parse_resource_version(std::string_view text) {
+  uint64_t version = 0;
+  const char* begin = std::to_address(text.begin());
+  const char* end = std::to_address(text.end());
+  const auto [stop, code] = std::from_chars(begin, end, version);
+  if (code != std::errc() || stop != end) return std::nullopt;
+  return version;
+}
 
 const std::string* ObjectMeta::label(std::string_view key) const {
   return find(labels, key);

@@ -45,6 +45,9 @@ struct ObjectMeta {
 // Of a whole object, not of its metadata field.
 ObjectMeta read_object_meta(const JsonReader& object);
 
+// Versions are numbers that grow, whatever the kind.
+std::optional<uint64_t> parse_resource_version(std::string_view text);
+
 // A time in a field; nullopt if it is absent.
 std::optional<Time> read_time(const JsonReader& reader, std::string_view field);
 

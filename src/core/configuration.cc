@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "base/spelling.h"
 #include "base/yaml.h"
@@ -65,10 +66,20 @@ constexpr std::array kGates{
     Gate{"TASValidateWorkloadSliceSize", true, nullptr},
 };
 
-// Fields of Kueue's Configuration that are read here.
-constexpr std::array<std::string_view, 5> kKnownFields{
-    "apiVersion", "kind", "manageJobsWithoutQueueName", "managedJobsNamespaceSelector",
-    "featureGates"};
+// Fields of Kueue's Configuration that are read: here, or (from "namespace" on) by the process
+// around the core.
+constexpr std::array<std::string_view, 12> kKnownFields{"apiVersion",
+                                                        "kind",
+                                                        "manageJobsWithoutQueueName",
+                                                        "managedJobsNamespaceSelector",
+                                                        "featureGates",
+                                                        "namespace",
+                                                        "leaderElection",
+                                                        "clientConnection",
+                                                        "webhook",
+                                                        "internalCertManagement",
+                                                        "health",
+                                                        "metrics"};
 
 // Sets one gate; a text that is not empty is a warning.
 Result<std::string> set_gate(std::string_view name, bool on, Configuration& configuration) {
@@ -131,9 +142,9 @@ Result<ConfigurationFile> parse_configuration(std::string_view text, const std::
     const std::string_view key(field.key().data(), field.key().size());
     if (std::ranges::find(kKnownFields, key) != kKnownFields.end()) continue;
     if (ours) {
-      return fail(fmt::format("{}: {}: is no field of this configuration; it has {}", name, key,
-                              "manageJobsWithoutQueueName, managedJobsNamespaceSelector and "
-                              "featureGates"));
+      const auto known = std::span(kKnownFields).subspan(2);  // the first two are always there
+      return fail(fmt::format("{}: {}: is no field of this configuration{}", name, key,
+                              suggestion(key, known)));
     }
     file.warnings.push_back(fmt::format("{}: {}: is not used here", name, key));
   }

@@ -26,6 +26,8 @@ struct Configuration {
   bool reclaimable_pods = true;           // gate ReclaimablePods
   bool topology_aware_scheduling = true;  // gate TopologyAwareScheduling
   placement::Options placement;           // gates TASProfileMixed, TASBalancedPlacement, ...
+
+  bool operator==(const Configuration&) const = default;
 };
 
 struct ConfigurationFile {

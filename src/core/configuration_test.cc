@@ -25,11 +25,11 @@ featureGates: {TASBalancedPlacement: true, ReclaimablePods: false}
 TEST(ConfigurationTest, UnderstandsKueuesAndSaysWhatItDoesNotUse) {
   const auto file = parse_configuration(
       "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, "
-      "manageJobsWithoutQueueName: true, health: {healthProbeBindAddress: ':8081'}}",
+      "manageJobsWithoutQueueName: true, fairSharing: {}, health: {}}",
       "c.yaml");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_TRUE(file->configuration.manage_jobs_without_queue_name);
-  EXPECT_EQ(file->warnings, std::vector<std::string>{"c.yaml: health: is not used here"});
+  EXPECT_EQ(file->warnings, std::vector<std::string>{"c.yaml: fairSharing: is not used here"});
 }
 
 TEST(ConfigurationTest, RefusesWhatItDoesNotKnow) {

@@ -9,11 +9,6 @@
 #include "core/workload_controller.h"
 
 namespace phalanx::core {
-namespace {
-
-constexpr Duration kRetryDelay{1000};
-
-}  // namespace
 
 Core::Core(Configuration configuration, const Adapters& adapters)
     : adapters_(adapters), scheduler_(state_, outbox_, journal_) {
@@ -61,7 +56,9 @@ void Core::take_in(Event& event) {
     outbox_.forget(object.key);
     std::visit([&](auto& body) { put(object.key, std::move(body)); }, object.body);
   } else if (auto* deleted = std::get_if<ObjectDeleted>(&event)) {
-    object_deleted(deleted->key);
+    forget_object(*deleted);
+  } else if (auto* listed = std::get_if<Listed>(&event)) {
+    forget_unlisted(*listed);
   } else if (auto* finished = std::get_if<WriteFinished>(&event)) {
     write_finished(*finished);
   } else {
@@ -69,9 +66,28 @@ void Core::take_in(Event& event) {
   }
 }
 
+void Core::forget_object(const ObjectDeleted& deleted) {
+  const auto known = state_.known.find(deleted.key);
+  if (known == state_.known.end()) return;
+  const bool other = !deleted.uid.empty() && known->second.uid != deleted.uid;
+  // Of another one with the same name: told late if that one was replaced, early if it is the next.
+  if (other && known->second.resource_version > deleted.resource_version) return;
+  object_deleted(deleted.key);
+}
+
+void Core::forget_unlisted(const Listed& listed) {
+  std::vector<api::ObjectKey> gone;
+  for (auto entry = state_.known.lower_bound({listed.kind, "", ""});
+       entry != state_.known.end() && entry->first.kind == listed.kind; ++entry) {
+    if (entry->second.resource_version > listed.resource_version) continue;
+    if (!listed.keys.contains(entry->first)) gone.push_back(entry->first);
+  }
+  for (const api::ObjectKey& key : gone) object_deleted(key);
+}
+
 void Core::write_finished(const WriteFinished& result) {
   if (result.outcome == WriteOutcome::kUnavailable) {
-    return outbox_.send_again(result.id, state_.now + kRetryDelay);
+    return outbox_.send_again(result.id, state_.now + result.retry_after);
   }
   auto finished = outbox_.finish(result.id);
   if (!finished) return;
@@ -83,7 +99,9 @@ void Core::write_finished(const WriteFinished& result) {
   // written.
   const bool certain = result.outcome != WriteOutcome::kConflict;
   const bool gone = finished->write.verb != Verb::kCreate && !state_.known.contains(key);
-  if (!done && !gone) outbox_.leave_alone(key, finished->write.resource_version);
+  // What was deleted is about to go, and is not deleted once more meanwhile.
+  const bool settled = done && finished->write.verb != Verb::kDelete;
+  if (!settled && !gone) outbox_.leave_alone(key, finished->write.resource_version);
   if (done) {
     for (Notice& notice : finished->notices) outbox_.notify(std::move(notice));
   }

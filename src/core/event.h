@@ -5,11 +5,12 @@
 //
 // The host keeps two promises. Events of one object come in the order of its versions (older
 // versions than the last are ignored, so a relist may repeat them). A successful write is answered
-// with the object as it is now, before its WriteFinished.
+// with the object as it is now, before its WriteFinished; only of a deletion it may come later.
 #pragma once
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,6 +30,18 @@ struct ObjectChanged {
 
 struct ObjectDeleted {
   api::ObjectKey key;
+  // Which one, as it was last; an object of the same name that is newer stays. Without them: any.
+  std::string uid = {};
+  uint64_t resource_version = 0;
+};
+
+// Everything there is of a kind, at one moment: what was known before and is not among it has gone
+// unnoticed. For a host that lost sight of the server for too long; the objects come as events of
+// their own.
+struct Listed {
+  api::Kind kind = api::Kind::kNode;
+  uint64_t resource_version = 0;  // the moment: newer objects are not concerned
+  std::set<api::ObjectKey> keys;
 };
 
 enum class WriteOutcome : uint8_t {
@@ -44,12 +57,13 @@ struct WriteFinished {
   WriteId id;
   WriteOutcome outcome = WriteOutcome::kDone;
   std::string message;
+  Duration retry_after = std::chrono::seconds(1);  // of kUnavailable
 };
 
 // Everything that exists has been told. Before this the core decides nothing.
 struct Synced {};
 
-using Event = std::variant<ObjectChanged, ObjectDeleted, WriteFinished, Synced>;
+using Event = std::variant<ObjectChanged, ObjectDeleted, Listed, WriteFinished, Synced>;
 
 enum class Verb : uint8_t { kCreate, kMergePatch, kDelete };
 

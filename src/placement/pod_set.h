@@ -54,6 +54,8 @@ struct Options {
   bool joint_pod_sets = false;
   // Attach the explanation to a failure (placement/explanation.h); costs a pass over the leaves.
   bool explain = false;
+
+  bool operator==(const Options&) const = default;
 };
 
 struct PodSetResult {
