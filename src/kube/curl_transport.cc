@@ -1,0 +1,353 @@
+#include "kube/curl_transport.h"
+
+#include <curl/curl.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <utility>
+
+#include "base/check.h"
+
+namespace phalanx::kube {
+namespace {
+
+constexpr long kConnectTimeoutMs = 10'000;
+// A peer that is gone without a word is noticed within half a minute.
+constexpr long kKeepAliveIdleSeconds = 15;
+constexpr long kKeepAliveIntervalSeconds = 5;
+constexpr long kKeptConnections = 128;
+constexpr size_t kMostPosted = 1 << 20;
+
+Time wall_now() {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
+
+void initialise_curl() {
+  static const CURLcode kInitialised = curl_global_init(CURL_GLOBAL_DEFAULT);
+  CHECK(kInitialised == CURLE_OK);
+}
+
+curl_blob blob_of(const std::string& text) {
+  // It is copied, so that it is not changed.
+  return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
+}
+
+// "https://host:port/prefix" taken apart: the host, and the port with its colon.
+struct HostAndPort {
+  std::string host;
+  std::string port;
+};
+HostAndPort host_and_port(const std::string& server) {
+  const size_t begin = server.find("://") + 3;
+  const std::string place = server.substr(begin, server.find('/', begin) - begin);
+  const size_t colon = place.rfind(':');
+  if (colon == std::string::npos || place.ends_with(']')) {
+    return {place, server.starts_with("https") ? "443" : "80"};
+  }
+  return {place.substr(0, colon), place.substr(colon + 1)};
+}
+
+}  // namespace
+
+MonotonicClock::time_point MonotonicClock::now() {
+  timespec time{};
+  clock_gettime(CLOCK_BOOTTIME, &time);
+  return time_point(std::chrono::seconds(time.tv_sec) +
+                    std::chrono::duration_cast<duration>(std::chrono::nanoseconds(time.tv_nsec)));
+}
+
+struct CurlTransport::Exchange {
+  CurlTransport* transport = nullptr;
+  Id id = 0;
+  HttpRequest request;
+  Received received;
+  Answered answered;
+  CURL* handle = nullptr;  // nullptr: waits for credentials
+  curl_slist* headers = nullptr;
+  curl_slist* connect_to = nullptr;
+  std::string data;     // came in, not handed over yet
+  bool listed = false;  // in with_data_
+  std::array<char, CURL_ERROR_SIZE> error{};
+
+  Exchange() = default;
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+  ~Exchange() {
+    curl_slist_free_all(headers);
+    curl_slist_free_all(connect_to);
+  }
+
+  [[nodiscard]] int status() const {
+    long code = 0;
+    curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &code);
+    return static_cast<int>(code);
+  }
+
+  // Called from inside the library, where nothing may be sent or cancelled: only collects.
+  static size_t take_data(char* data, size_t size, size_t count, void* self) {
+    auto* exchange = static_cast<Exchange*>(self);
+    exchange->data.append(data, size * count);
+    if (exchange->received && !exchange->listed) {
+      exchange->listed = true;
+      exchange->transport->with_data_.push_back(exchange->id);
+    }
+    return size * count;
+  }
+};
+
+// The handles of the library.
+class CurlTransport::Curl {
+ public:
+  Curl() {
+    initialise_curl();
+    multi = curl_multi_init();
+    CHECK(multi != nullptr);
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, kKeptConnections);
+  }
+  ~Curl() {
+    for (CURL* handle : spare) curl_easy_cleanup(handle);
+    curl_multi_cleanup(multi);
+  }
+  Curl(const Curl&) = delete;
+  Curl& operator=(const Curl&) = delete;
+
+  CURL* take() {
+    if (spare.empty()) return curl_easy_init();
+    CURL* handle = spare.back();
+    spare.pop_back();
+    return handle;
+  }
+  void give_back(CURL* handle) {
+    curl_multi_remove_handle(multi, handle);
+    curl_easy_reset(handle);
+    spare.push_back(handle);
+  }
+
+  void set_up(Exchange& exchange, const ClusterAccess& access, const Credentials& credentials) {
+    CURL* handle = exchange.handle;
+    const HttpRequest& request = exchange.request;
+    const auto header = [&](const std::string& line) {
+      exchange.headers = curl_slist_append(exchange.headers, line.c_str());
+    };
+    curl_easy_setopt(handle, CURLOPT_PRIVATE, &exchange);
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, std::string(name_of(request.method)).c_str());
+    if (request.method != Method::kGet) {
+      curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.c_str());
+      curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
+                       static_cast<curl_off_t>(request.body.size()));
+      header("Content-Type: " + request.content_type);
+      header("Expect:");
+    }
+    header("Accept: application/json");
+    header("User-Agent: phalanx/" PHALANX_VERSION);
+    if (!credentials.authorization.empty()) header("Authorization: " + credentials.authorization);
+    if (!access.impersonate.empty()) header("Impersonate-User: " + access.impersonate);
+    curl_easy_setopt(handle, CURLOPT_HTTPHEADER, exchange.headers);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Exchange::take_data);
+    curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
+    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, exchange.error.data());
+    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
+    curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(handle, CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+    curl_easy_setopt(handle, CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+    if (!access.proxy.empty()) curl_easy_setopt(handle, CURLOPT_PROXY, access.proxy.c_str());
+    set_up_server(exchange, access);
+    set_up_tls(handle, access, credentials);
+  }
+
+  CURLM* multi = nullptr;
+  std::vector<CURL*> spare;
+
+ private:
+  static void set_up_server(Exchange& exchange, const ClusterAccess& access) {
+    std::string server = access.server;
+    if (!access.server_name.empty()) {
+      // The name goes where the host stands, so that it is what is verified, and the connection to
+      // where the host really is.
+      const auto [host, port] = host_and_port(server);
+      server.replace(server.find("://") + 3, host.size(), access.server_name);
+      const std::string redirected =
+          fmt::format("{}:{}:{}:{}", access.server_name, port, host, port);
+      exchange.connect_to = curl_slist_append(nullptr, redirected.c_str());
+      curl_easy_setopt(exchange.handle, CURLOPT_CONNECT_TO, exchange.connect_to);
+    }
+    curl_easy_setopt(exchange.handle, CURLOPT_URL, (server + exchange.request.target).c_str());
+    curl_easy_setopt(exchange.handle, CURLOPT_PATH_AS_IS, 1L);
+  }
+
+  static void set_up_tls(CURL* handle, const ClusterAccess& access,
+                         const Credentials& credentials) {
+    curl_easy_setopt(handle, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, access.insecure ? 0L : 1L);
+    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, access.insecure ? 0L : 2L);
+    if (!access.authority.empty()) {
+      const curl_blob authority = blob_of(access.authority);
+      curl_easy_setopt(handle, CURLOPT_CAINFO_BLOB, &authority);
+    }
+    if (credentials.certificate.empty()) return;
+    const curl_blob certificate = blob_of(credentials.certificate);
+    const curl_blob key = blob_of(credentials.key);
+    curl_easy_setopt(handle, CURLOPT_SSLCERT_BLOB, &certificate);
+    curl_easy_setopt(handle, CURLOPT_SSLKEY_BLOB, &key);
+  }
+};
+
+CurlTransport::CurlTransport(ClusterAccess access)
+    : access_(std::move(access)),
+      curl_(std::make_unique<Curl>()),
+      posted_(kMostPosted),
+      authenticator_(std::make_unique<Authenticator>(
+          access_, [this](std::function<void()> action) { post(std::move(action)); })) {}
+
+CurlTransport::~CurlTransport() {
+  authenticator_.reset();
+  for (const auto& [id, exchange] : exchanges_) {
+    if (exchange->handle != nullptr) curl_->give_back(exchange->handle);
+  }
+}
+
+Transport::Id CurlTransport::send(HttpRequest request, Answered answered) {
+  return start(std::move(request), nullptr, std::move(answered));
+}
+
+Transport::Id CurlTransport::stream(HttpRequest request, Received received, Answered answered) {
+  return start(std::move(request), std::move(received), std::move(answered));
+}
+
+Transport::Id CurlTransport::start(HttpRequest request, Received received, Answered answered) {
+  const Id id = next_++;
+  auto exchange = std::make_unique<Exchange>();
+  exchange->transport = this;
+  exchange->id = id;
+  exchange->request = std::move(request);
+  exchange->received = std::move(received);
+  exchange->answered = std::move(answered);
+  exchanges_.emplace(id, std::move(exchange));
+  authenticator_->credentials(wall_now(), now(),
+                              [this, id](const Result<Credentials>& result) { begin(id, result); });
+  return id;
+}
+
+void CurlTransport::begin(Id id, const Result<Credentials>& credentials) {
+  const auto found = exchanges_.find(id);
+  if (found == exchanges_.end()) return;  // cancelled meanwhile
+  Exchange& exchange = *found->second;
+  if (!credentials) {
+    at(now(), [this, id, message = credentials.error().message] {
+      auto failed = exchanges_.extract(id);
+      if (!failed.empty()) failed.mapped()->answered(no_answer(message));
+    });
+    return;
+  }
+  exchange.handle = curl_->take();
+  curl_->set_up(exchange, access_, *credentials);
+  CHECK(curl_multi_add_handle(curl_->multi, exchange.handle) == CURLM_OK);
+}
+
+Transport::Id CurlTransport::at(Instant when, std::function<void()> action) {
+  const Id id = next_++;
+  timers_.emplace(std::pair(when, id), std::move(action));
+  timer_times_.emplace(id, when);
+  return id;
+}
+
+void CurlTransport::cancel(Id id) {
+  if (const auto timer = timer_times_.find(id); timer != timer_times_.end()) {
+    timers_.erase({timer->second, id});
+    timer_times_.erase(timer);
+    return;
+  }
+  const auto found = exchanges_.find(id);
+  if (found == exchanges_.end()) return;
+  if (found->second->handle != nullptr) curl_->give_back(found->second->handle);
+  exchanges_.erase(found);
+}
+
+void CurlTransport::post(std::function<void()> action) {
+  posted_.put(std::move(action));
+  curl_multi_wakeup(curl_->multi);
+}
+
+void CurlTransport::run_posted() {
+  for (const std::function<void()>& action : posted_.take(Duration(0))) action();
+}
+
+void CurlTransport::run_timers() {
+  const Instant until = now();
+  while (!timers_.empty() && timers_.begin()->first.first <= until) {
+    auto timer = timers_.extract(timers_.begin());
+    timer_times_.erase(timer.key().second);
+    timer.mapped()();
+  }
+}
+
+void CurlTransport::hand_over_data() {
+  for (const Id id : std::exchange(with_data_, {})) {
+    const auto found = exchanges_.find(id);
+    if (found == exchanges_.end()) continue;
+    Exchange& exchange = *found->second;
+    exchange.listed = false;
+    const int status = exchange.status();
+    if (status < 200 || status >= 300) continue;  // the words of a refusal: kept for the answer
+    const std::string data = std::exchange(exchange.data, {});
+    exchange.received(data);  // may cancel the exchange
+  }
+}
+
+bool CurlTransport::finish_exchanges() {
+  bool any = false;
+  int left = 0;
+  while (const CURLMsg* message = curl_multi_info_read(curl_->multi, &left)) {
+    if (message->msg != CURLMSG_DONE) continue;
+    any = true;
+    Exchange* exchange = nullptr;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &exchange);
+    const CURLcode result = message->data.result;
+    HttpResponse response;
+    response.status = exchange->status();
+    response.body = std::move(exchange->data);
+    if (result != CURLE_OK) {
+      const bool explained = exchange->error.front() != '\0';
+      response.error = explained ? exchange->error.data() : curl_easy_strerror(result);
+      response.status = 0;  // half an answer is none
+    }
+    curl_off_t retry_after = 0;
+    curl_easy_getinfo(exchange->handle, CURLINFO_RETRY_AFTER, &retry_after);
+    if (retry_after > 0) response.retry_after = std::chrono::seconds(retry_after);
+    if (response.status == 401) authenticator_->rejected();
+    curl_->give_back(exchange->handle);
+    auto finished = exchanges_.extract(exchange->id);
+    finished.mapped()->handle = nullptr;
+    finished.mapped()->answered(std::move(response));
+  }
+  return any;
+}
+
+void CurlTransport::run_once(Duration at_most) {
+  run_posted();
+  run_timers();
+  int running = 0;
+  curl_multi_perform(curl_->multi, &running);
+  const bool received = !with_data_.empty();
+  hand_over_data();
+  // Whoever runs this may have waited for just that.
+  if (finish_exchanges() || received) return;
+  if (!timers_.empty()) {
+    const auto until = std::chrono::ceil<Duration>(timers_.begin()->first.first - now());
+    at_most = std::clamp(until, Duration(0), at_most);
+  }
+  curl_multi_poll(curl_->multi, nullptr, 0, static_cast<int>(at_most.count()), nullptr);
+}
+
+HttpResponse CurlTransport::ask(HttpRequest request) {
+  std::optional<HttpResponse> response;
+  send(std::move(request), [&](HttpResponse answer) { response = std::move(answer); });
+  while (!response) run_once(std::chrono::seconds(1));
+  return std::move(*response);
+}
+
+}  // namespace phalanx::kube

@@ -1,0 +1,158 @@
+#include "kube/reflector.h"
+
+#include <fmt/format.h>
+
+#include "api/object_meta.h"
+#include "kube/requests.h"
+
+namespace phalanx::kube {
+namespace {
+
+constexpr size_t kPageSize = 500;
+// Between these, so that the watches of all kinds do not end together.
+constexpr int64_t kShortestWatchSeconds = 290;
+constexpr int64_t kLongestWatchSeconds = 580;
+constexpr int kGone = 410;
+// A watch that ends sooner than this has not worked, whatever the server says.
+constexpr auto kNoWatch = std::chrono::seconds(1);
+// Outages shorter than this many attempts are told nobody: servers restart.
+constexpr int kQuietFailures = 1;
+
+}  // namespace
+
+Reflector::Reflector(Transport& transport, ObjectDecoder& decoder, api::Kind kind,
+                     Listener listener, uint64_t seed)
+    : transport_(transport),
+      decoder_(decoder),
+      kind_(kind),
+      listener_(std::move(listener)),
+      backoff_(seed),
+      random_(seed + 1) {}
+
+Reflector::~Reflector() {
+  transport_.cancel(under_way_);
+}
+
+void Reflector::tell(const std::string& problem) const {
+  if (listener_.trouble) listener_.trouble(fmt::format("{}: {}", api::info(kind_).plural, problem));
+}
+
+void Reflector::list(const std::string& continue_token) {
+  if (continue_token.empty()) keys_.clear();
+  under_way_ = transport_.send(list_request(resource_of(kind_), kPageSize, continue_token),
+                               [this](const HttpResponse& response) { take_page(response); });
+}
+
+void Reflector::take_page(const HttpResponse& response) {
+  if (!response.ok()) {
+    return again(response, "cannot be listed", [this] { list(""); });
+  }
+  std::vector<core::Object> objects;
+  std::vector<std::string> problems;
+  const auto page = decoder_.list(response.body, kind_, objects, problems);
+  if (!page) {
+    return again(no_answer(page.error().message), "cannot be listed", [this] { list(""); });
+  }
+  for (const std::string& problem : problems) tell(problem);
+  for (core::Object& object : objects) {
+    if (listed_before_) keys_.insert(object.key);
+    listener_.event(core::ObjectChanged{std::move(object)});
+  }
+  if (!page->continue_token.empty()) return list(page->continue_token);
+  take_list(*page);
+}
+
+void Reflector::take_list(const ListPage& page) {
+  backoff_.succeeded();
+  blind_since_.reset();
+  seen_ = std::max(seen_, api::parse_resource_version(page.resource_version).value_or(0));
+  if (listed_before_) {
+    listener_.event(core::Listed{kind_, seen_, std::exchange(keys_, {})});
+  } else {
+    listed_before_ = true;
+    listener_.listed();
+  }
+  watch();
+}
+
+void Reflector::watch() {
+  rest_.clear();
+  watching_since_ = transport_.now();
+  const WatchOptions options{.resource_version = std::to_string(seen_),
+                             .lifetime = std::chrono::seconds(
+                                 random_.between(kShortestWatchSeconds, kLongestWatchSeconds))};
+  under_way_ = transport_.stream(
+      watch_request(resource_of(kind_), options),
+      [this](std::string_view data) { take_data(data); },
+      [this](const HttpResponse& response) { watch_ended(response); });
+}
+
+void Reflector::take_data(std::string_view data) {
+  backoff_.succeeded();
+  blind_since_.reset();
+  while (true) {
+    const size_t end = data.find('\n');
+    if (end == std::string_view::npos) break;
+    const std::string_view part = data.substr(0, end);
+    data.remove_prefix(end + 1);
+    bool goes_on = true;
+    if (rest_.empty()) {
+      goes_on = take_line(part);
+    } else {
+      rest_ += part;
+      const std::string line = std::exchange(rest_, {});
+      goes_on = take_line(line);
+    }
+    if (!goes_on) return;
+  }
+  rest_ += data;
+}
+
+bool Reflector::take_line(std::string_view line) {
+  if (line.empty()) return true;
+  auto event = decoder_.watch_line(line, kind_);
+  if (!event) {
+    tell(event.error().message);
+    return true;
+  }
+  if (const auto* failed = std::get_if<WatchFailed>(&*event)) {
+    transport_.cancel(under_way_);
+    if (failed->code == kGone) {
+      list("");
+    } else {
+      again(no_answer(failed->message), "the watch ended", [this] { watch(); });
+    }
+    return false;
+  }
+  if (const auto* bookmark = std::get_if<Bookmark>(&*event)) {
+    seen_ = std::max(seen_, bookmark->resource_version);
+  } else if (auto* changed = std::get_if<core::ObjectChanged>(&*event)) {
+    seen_ = std::max(seen_, changed->object.resource_version);
+    listener_.event(std::move(*changed));
+  } else if (auto* deleted = std::get_if<core::ObjectDeleted>(&*event)) {
+    seen_ = std::max(seen_, deleted->resource_version);
+    listener_.event(std::move(*deleted));
+  }
+  return true;
+}
+
+void Reflector::watch_ended(const HttpResponse& response) {
+  // Its time had come.
+  if (response.ok() && transport_.now() >= watching_since_ + kNoWatch) return watch();
+  if (response.status == kGone) return list("");
+  again(response, "cannot be watched", [this] { watch(); });
+}
+
+void Reflector::again(const HttpResponse& response, const std::string& what,
+                      const std::function<void()>& action) {
+  if (!blind_since_) blind_since_ = transport_.now();
+  const Duration delay = backoff_.next(response.retry_after);
+  if (backoff_.failures() > kQuietFailures || !listed_before_) {
+    tell(fmt::format("{}: {}; next try in {}", what,
+                     response.ok() ? "it ended at once" : read_refusal(response).message,
+                     format_duration(delay)));
+  }
+  under_way_ = transport_.after(delay, action);
+}
+
+}  // namespace phalanx::kube

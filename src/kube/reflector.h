@@ -1,0 +1,75 @@
+// Follows all objects of one kind: lists them in pages, then watches from there.
+//
+// - The core hears of every object, of every change in the order of their versions, and of every
+//   deletion, also of those that happened while nobody watched (core::Listed).
+// - A watch that ends is taken up where it ended. One that fails waits first, longer each time. If
+//   the server no longer knows what happened since (410), everything is listed again.
+// - Bookmarks move the place to resume from, so that a kind in which nothing happens does not
+// become
+//   too old.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "core/event.h"
+#include "kube/backoff.h"
+#include "kube/object_decoder.h"
+#include "kube/transport.h"
+
+namespace phalanx::kube {
+
+class Reflector {
+ public:
+  struct Listener {
+    std::function<void(core::Event)> event;
+    std::function<void()> listed;                     // everything has been told once
+    std::function<void(const std::string&)> trouble;  // a sentence for the log
+  };
+
+  Reflector(Transport& transport, ObjectDecoder& decoder, api::Kind kind, Listener listener,
+            uint64_t seed);
+  ~Reflector();
+  Reflector(const Reflector&) = delete;
+  Reflector& operator=(const Reflector&) = delete;
+
+  void start() { list(""); }
+
+  [[nodiscard]] api::Kind kind() const { return kind_; }
+  // Everything up to this version has been told.
+  [[nodiscard]] uint64_t seen() const { return seen_; }
+  // Since when it has been without a connection that works; nullopt: it has one.
+  [[nodiscard]] std::optional<Instant> blind_since() const { return blind_since_; }
+
+ private:
+  void list(const std::string& continue_token);
+  void take_page(const HttpResponse& response);
+  void take_list(const ListPage& page);
+  void watch();
+  void take_data(std::string_view data);
+  // Whether the watch goes on.
+  bool take_line(std::string_view line);
+  void watch_ended(const HttpResponse& response);
+  void again(const HttpResponse& response, const std::string& what,
+             const std::function<void()>& action);
+  void tell(const std::string& problem) const;
+
+  Transport& transport_;
+  ObjectDecoder& decoder_;
+  const api::Kind kind_;
+  const Listener listener_;
+  Backoff backoff_;
+  Random random_;
+  Transport::Id under_way_ = 0;  // the exchange or timer that everything waits for
+  bool listed_before_ = false;
+  std::set<api::ObjectKey> keys_;  // of a list that is repeated
+  std::string rest_;               // of a line that has not come in whole
+  uint64_t seen_ = 0;
+  Instant watching_since_{};
+  std::optional<Instant> blind_since_;
+};
+
+}  // namespace phalanx::kube

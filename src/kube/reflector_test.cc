@@ -1,0 +1,188 @@
+#include "kube/reflector.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "jobs/batch_job.h"
+#include "kube/testing.h"
+
+namespace phalanx::kube {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+std::string node(const std::string& name, int version, const std::string& uid = "") {
+  return fmt::format(
+      R"({{"metadata":{{"name":"{0}","uid":"{2}","resourceVersion":"{1}"}},"status":{{}}}})", name,
+      version, uid.empty() ? "uid-" + name : uid);
+}
+
+std::string page(const std::vector<std::string>& items, int version,
+                 const std::string& token = "") {
+  std::string all;
+  for (const std::string& item : items) all += (all.empty() ? "" : ",") + item;
+  return fmt::format(
+      R"({{"kind":"NodeList","apiVersion":"v1","metadata":{{"resourceVersion":"{}","continue":"{}"}},"items":[{}]}})",
+      version, token, all);
+}
+
+std::string line(const std::string& type, const std::string& object) {
+  return fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, object);
+}
+
+// Follows nodes, and writes down what the core would hear: "+a@3", "-a@4", "=7[a b]", "listed".
+class ReflectorTest : public testing::Test {
+ protected:
+  ReflectorTest() { reflector_.start(); }
+
+  void hear(const core::Event& event) {
+    if (const auto* changed = std::get_if<core::ObjectChanged>(&event)) {
+      heard_ += fmt::format("+{}@{} ", changed->object.key.name, changed->object.resource_version);
+    } else if (const auto* deleted = std::get_if<core::ObjectDeleted>(&event)) {
+      heard_ += fmt::format("-{}@{} ", deleted->key.name, deleted->resource_version);
+    } else if (const auto* listed = std::get_if<core::Listed>(&event)) {
+      std::string names;
+      for (const api::ObjectKey& key : listed->keys) names += " " + key.name;
+      heard_ += fmt::format("={}[{}] ", listed->resource_version, names);
+    }
+  }
+  std::string heard() { return std::exchange(heard_, ""); }
+
+  FakeTransport transport_;
+  core::Adapters adapters_ = jobs::all_adapters();
+  ObjectDecoder decoder_{adapters_};
+  std::string heard_;
+  std::vector<std::string> troubles_;
+  Reflector reflector_{
+      transport_,
+      decoder_,
+      api::Kind::kNode,
+      {[this](const core::Event& event) { hear(event); }, [this] { heard_ += "listed "; },
+       [this](const std::string& problem) { troubles_.push_back(problem); }},
+      1};
+};
+
+TEST_F(ReflectorTest, ListsInPagesAndWatchesFromThere) {
+  transport_.answer("limit=500", 200, page({node("a", 3), node("b", 4)}, 9, "next page"));
+  EXPECT_EQ(transport_.request("limit=500").target, "/api/v1/nodes?limit=500&continue=next%20page");
+  EXPECT_EQ(heard(), "+a@3 +b@4 ");
+  transport_.answer("limit=500", 200, page({node("c", 5)}, 9));
+  EXPECT_EQ(heard(), "+c@5 listed ");
+  EXPECT_NE(transport_.request("watch=1").target.find("resourceVersion=9&"), std::string::npos);
+  transport_.push("watch=1", line("ADDED", node("d", 11)) + line("MODIFIED", node("a", 12)));
+  transport_.push("watch=1", line("DELETED", node("b", 13)));
+  EXPECT_EQ(heard(), "+d@11 +a@12 -b@13 ");
+  EXPECT_EQ(reflector_.seen(), 13U);
+}
+
+TEST_F(ReflectorTest, LinesMayComeInPieces) {
+  transport_.answer("limit", 200, page({}, 9));
+  const std::string text = line("ADDED", node("d", 11)) + line("MODIFIED", node("d", 12));
+  for (const char byte : text) transport_.push("watch=1", std::string(1, byte));
+  EXPECT_EQ(heard(), "listed +d@11 +d@12 ");
+}
+
+TEST_F(ReflectorTest, GoesOnWhereTheWatchEnded) {
+  transport_.answer("limit", 200, page({node("a", 3)}, 9));
+  transport_.push("watch=1", line("BOOKMARK", node("", 40)));
+  transport_.pass(minutes(5));
+  transport_.answer("watch=1", 200, "");
+  EXPECT_NE(transport_.request("watch=1").target.find("resourceVersion=40&"), std::string::npos);
+  EXPECT_EQ(heard(), "+a@3 listed ");
+}
+
+TEST_F(ReflectorTest, AWatchThatEndsAtOnceIsNotRepeatedAtOnce) {
+  transport_.answer("limit", 200, page({}, 9));
+  transport_.answer("watch=1", 200, "");
+  EXPECT_TRUE(transport_.exchanges().empty());
+  transport_.pass(milliseconds(200));
+  EXPECT_EQ(transport_.count("watch=1"), 1U);
+}
+
+TEST_F(ReflectorTest, WaitsLongerEachTimeTheServerIsGone) {
+  transport_.answer("limit", 200, page({}, 9));
+  int attempts = 0;
+  for (int i = 0; i < 300; ++i) {
+    if (transport_.count("watch=1") > 0) {
+      ++attempts;
+      transport_.answer("watch=1", no_answer("connection refused"));
+    }
+    transport_.pass(seconds(1));
+  }
+  // 0.2, 0.4, ... 25.6 s and then one in 15 to 30 s.
+  EXPECT_GE(attempts, 15);
+  EXPECT_LE(attempts, 28);
+  ASSERT_FALSE(troubles_.empty());
+  EXPECT_NE(troubles_.back().find("nodes: cannot be watched: connection refused; next try in"),
+            std::string::npos)
+      << troubles_.back();
+  EXPECT_TRUE(reflector_.blind_since());
+  // Once it works again nobody waits.
+  transport_.pass(seconds(30));
+  transport_.push("watch=1", line("ADDED", node("d", 11)));
+  EXPECT_FALSE(reflector_.blind_since());
+}
+
+TEST_F(ReflectorTest, RetryAfterIsHonoured) {
+  transport_.answer("limit", 200, page({}, 9));
+  HttpResponse busy;
+  busy.status = 429;
+  busy.retry_after = seconds(20);
+  transport_.answer("watch=1", busy);
+  transport_.pass(seconds(19));
+  EXPECT_TRUE(transport_.exchanges().empty());
+  transport_.pass(seconds(1));
+  EXPECT_EQ(transport_.count("watch=1"), 1U);
+}
+
+// What happened meanwhile cannot be learned any more: what is not listed has gone.
+TEST_F(ReflectorTest, ListsAgainWhenTheVersionIsTooOld) {
+  transport_.answer("limit", 200, page({node("a", 3), node("b", 4)}, 9));
+  heard();
+  transport_.push(
+      "watch=1",
+      line("ERROR", R"({"kind":"Status","code":410,"message":"too old resource version"})"));
+  EXPECT_EQ(transport_.count("watch=1"), 0U);
+  transport_.answer("limit", 200, page({node("a", 3), node("c", 30)}, 50));
+  EXPECT_EQ(heard(), "+a@3 +c@30 =50[ a c] ");
+  EXPECT_NE(transport_.request("watch=1").target.find("resourceVersion=50&"), std::string::npos);
+
+  transport_.answer("watch=1", 410, "");
+  transport_.answer("limit", 200, page({}, 60));
+  EXPECT_EQ(heard(), "=60[] ");
+}
+
+TEST_F(ReflectorTest, AListThatFailsHalfWayBeginsAnew) {
+  transport_.answer("limit", 200, page({node("a", 3)}, 9));
+  transport_.answer("watch=1", 410, "");
+  transport_.answer("limit", 200, page({node("a", 3)}, 50, "more"));
+  transport_.answer("continue=more", 410, "");  // the token has run out
+  transport_.pass(seconds(1));
+  heard();
+  transport_.answer("limit", 200, page({node("b", 31)}, 60));
+  EXPECT_EQ(heard(), "+b@31 =60[ b] ");
+}
+
+TEST_F(ReflectorTest, WhatMakesNoSenseIsToldAndLeftOut) {
+  transport_.answer("limit", 200, page({node("a", 3), "17"}, 9));
+  transport_.push("watch=1", "no json\n" + line("ADDED", "{}") + line("LOST", node("a", 4)) +
+                                 line("ADDED", node("b", 5)));
+  EXPECT_EQ(heard(), "+a@3 listed +b@5 ");
+  EXPECT_EQ(troubles_.size(), 4U);
+}
+
+TEST_F(ReflectorTest, TheFirstListIsRepeatedUntilItSucceeds) {
+  transport_.answer("limit", 403, R"({"kind":"Status","message":"nodes is forbidden"})");
+  transport_.pass(seconds(1));
+  transport_.answer("limit", 200, "<html>");
+  transport_.pass(seconds(1));
+  transport_.answer("limit", 200, page({}, 9));
+  EXPECT_EQ(heard(), "listed ");
+  ASSERT_EQ(troubles_.size(), 2U);
+  EXPECT_NE(troubles_[0].find("nodes: cannot be listed: nodes is forbidden"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace phalanx::kube
