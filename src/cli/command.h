@@ -33,5 +33,7 @@ void add_scenario_command(CLI::App& app, Run& run);
 void add_simulate_command(CLI::App& app, Run& run);
 void add_explain_command(CLI::App& app, Run& run);
 void add_demo_command(CLI::App& app, Run& run);
+void add_manager_command(CLI::App& app, Run& run);
+void add_install_command(CLI::App& app, Run& run);
 
 }  // namespace phalanx::cli

@@ -108,6 +108,8 @@ int run_program(int argc, const char* const* argv) {
   add_simulate_command(app, run);
   add_explain_command(app, run);
   add_demo_command(app, run);
+  add_manager_command(app, run);
+  add_install_command(app, run);
   add_conformance_command(app, run);
   add_scenario_command(app, run);
   add_bench_command(app, run);

@@ -1,0 +1,85 @@
+// phalanx manager: serves a Kubernetes cluster until it is told to stop. See
+// docs/reference/manager.md.
+#include "manager/manager.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <iostream>
+#include <memory>
+#include <thread>
+
+#include "cli/command.h"
+#include "cli/stop_signals.h"
+
+namespace phalanx::cli {
+namespace {
+
+struct Arguments {
+  kube::AccessOptions access;
+  manager::ManagerOptions manager;
+};
+
+int run_manager(const Arguments& arguments) {
+  const auto begun = std::chrono::steady_clock::now();
+  auto access = kube::find_access(arguments.access);
+  if (!access) return bad_input("manager: " + access.error().message);
+  auto manager = manager::Manager::make(std::move(*access), arguments.manager);
+  if (!manager) return bad_input("manager: " + manager.error().message);
+  const StopSignals signals;
+  Result<void> outcome;
+  {
+    std::atomic<bool> over = false;
+    const std::jthread waiter([&] {
+      // In short parts: a manager that ends by itself must not wait for a signal.
+      while (!over && !signals.wait_until(std::chrono::steady_clock::now() +
+                                          std::chrono::milliseconds(200))) {
+      }
+      (*manager)->stop();
+    });
+    outcome = (*manager)->run([&] {
+      const auto took = std::chrono::steady_clock::now() - begun;
+      std::cout << fmt::format("ready in {} ms\n",
+                               std::chrono::duration_cast<std::chrono::milliseconds>(took).count())
+                << std::flush;
+    });
+    over = true;
+  }
+  if (!outcome) return bad_input("manager: " + outcome.error().message);
+  return kDone;
+}
+
+}  // namespace
+
+void add_manager_command(CLI::App& app, Run& run) {
+  auto arguments = std::make_shared<Arguments>();
+  manager::Overrides& overrides = arguments->manager.overrides;
+  CLI::App* command =
+      app.add_subcommand("manager", "Serve a Kubernetes cluster: watch, decide, write");
+  command->add_option("--kubeconfig", arguments->access.kubeconfig,
+                      "Whom to talk to; by default KUBECONFIG, ~/.kube/config or the service "
+                      "account of the pod");
+  command->add_option("--context", arguments->access.context, "A context of the kubeconfig");
+  command->add_option("--config", arguments->manager.configuration_file,
+                      "A Configuration, config.phalanx.dev/v1 or Kueue's; a changed file is taken "
+                      "over");
+  command->add_option("--feature-gates", overrides.feature_gates, "A=true,B=false");
+  command->add_option("--webhook-port", overrides.webhook_port, "HTTPS, for the API server [9443]")
+      ->check(CLI::Range(1, 65535));
+  command->add_option("--webhook-cert-dir", overrides.webhook_cert_dir,
+                      "Certificates of the webhooks: made and renewed here, unless somebody else "
+                      "does");
+  command->add_option("--health-address", overrides.health_address,
+                      "Where /healthz and /readyz are, or 0 [:8081]");
+  command->add_option("--metrics-address", overrides.metrics_address,
+                      "Where /metrics is, or 0 [127.0.0.1:8080]");
+  command->add_option("--lease-namespace", overrides.lease_namespace,
+                      "Where replicas elect their leader [phalanx-system]");
+  command->add_option("--identity", arguments->manager.identity,
+                      "Of this replica, like no other; by default the host's name and a number");
+  command->add_option("--journal", arguments->manager.journal,
+                      "Append every decision to this file, a line of JSON each");
+  command->callback([arguments, &run] { run = [arguments] { return run_manager(*arguments); }; });
+}
+
+}  // namespace phalanx::cli

@@ -1,0 +1,212 @@
+#include "manager/manager.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <random>
+
+#include "base/file.h"
+#include "jobs/batch_job.h"
+#include "manager/log.h"
+
+namespace phalanx::manager {
+namespace {
+
+// Beyond it the thread that reads from the API server waits.
+constexpr size_t kMailboxSize = 20'000;
+// How often files are looked at: the configuration and the certificates.
+constexpr auto kLookInterval = std::chrono::seconds(2);
+constexpr Duration kLongestWait = std::chrono::seconds(1);
+
+uint64_t random_seed() {
+  std::random_device device;
+  return (uint64_t{device()} << 32) | device();
+}
+
+std::string own_identity() {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  return fmt::format("{}_{:08x}", host.data(), random_seed() & 0xFFFFFFFF);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Manager>> Manager::make(kube::ClusterAccess access, ManagerOptions options) {
+  std::string text;
+  if (!options.configuration_file.empty()) {
+    ASSIGN_OR_RETURN(text, read_file(options.configuration_file));
+  }
+  ASSIGN_OR_RETURN(Settings settings,
+                   read_settings(text, options.configuration_file, options.overrides));
+  if (options.identity.empty()) options.identity = own_identity();
+  return std::unique_ptr<Manager>(
+      new Manager(std::move(access), std::move(options), std::move(settings), std::move(text)));
+}
+
+Manager::Manager(kube::ClusterAccess access, ManagerOptions options, Settings settings,
+                 std::string configuration_text)
+    : access_(std::move(access)),
+      options_(std::move(options)),
+      settings_(std::move(settings)),
+      configuration_text_(std::move(configuration_text)),
+      adapters_(jobs::all_adapters()),
+      mailbox_(kMailboxSize) {}
+
+Manager::~Manager() {
+  mailbox_.close();
+  if (journal_ >= 0) ::close(journal_);
+}
+
+void Manager::stop() {
+  mailbox_.put(Stop{});
+}
+
+core::Core& Manager::informed() {
+  return listed_ || !previous_ ? *core_ : *previous_;
+}
+
+void Manager::begin_life() {
+  if (listed_) previous_ = std::move(core_);
+  ++life_;
+  listed_ = false;
+  core_ = std::make_unique<core::Core>(settings_.core, adapters_);
+  events_.clear();
+  earliest_.reset();
+  wake_at_.reset();
+  api_->begin_life(life_, core_->watched_kinds());
+}
+
+Result<void> Manager::run(const std::function<void()>& ready) {
+  on_ready_ = ready;
+  for (const std::string& warning : settings_.warnings) log_warning(warning);
+  if (!options_.journal.empty()) {
+    journal_ = ::open(options_.journal.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    if (journal_ < 0) return fail(fmt::format("{}: {}", options_.journal, std::strerror(errno)));
+  }
+  log_info(
+      fmt::format("{}: API server {} by {}", options_.identity, access_.server, access_.origin));
+  api_ = std::make_unique<ApiSide>(
+      access_, adapters_, ApiSideOptions{settings_.process, options_.identity, random_seed()},
+      mailbox_);
+  ASSIGN_OR_RETURN(endpoints_, Endpoints::start(settings_.process, adapters_, *api_, mailbox_));
+  begin_life();
+  bool goes_on = true;
+  while (goes_on) {
+    for (Message& message : mailbox_.take(until_next())) {
+      goes_on = take_in(message) && goes_on;
+    }
+    if (!goes_on) break;
+    step();
+    if (kube::MonotonicClock::now() >= next_look_) {
+      look_after_configuration();
+      look_after_certificates();
+      next_look_ = kube::MonotonicClock::now() + kLookInterval;
+    }
+  }
+  log_info("stopping");
+  api_->stop();
+  mailbox_.close();
+  endpoints_->stop();
+  log_info("stopped");
+  return {};
+}
+
+bool Manager::take_in(Message& message) {
+  if (auto* arrived = std::get_if<Arrived>(&message)) {
+    if (arrived->life != life_) return true;
+    if (!earliest_ || arrived->at < *earliest_) earliest_ = arrived->at;
+    events_.push_back(std::move(arrived->event));
+  } else if (auto* listed = std::get_if<AllListed>(&message)) {
+    if (listed->life == life_) all_listed();
+  } else if (std::holds_alternative<Elected>(message)) {
+    leads_ = true;
+    lead();
+  } else if (auto* deposed = std::get_if<Deposed>(&message)) {
+    log_warning(fmt::format("leads no more: {}", deposed->why));
+    leads_ = false;
+    begin_life();
+  } else if (auto* question = std::get_if<Question>(&message)) {
+    question->ask(informed(), ever_ready_);
+  } else {
+    return false;
+  }
+  return true;
+}
+
+void Manager::all_listed() {
+  step();  // what was listed is known from here on
+  listed_ = true;
+  previous_.reset();
+  if (!ever_ready_) {
+    ever_ready_ = true;
+    // Who takes part in the election knows everything, so that whoever wins can begin.
+    api_->start_election();
+    on_ready_();
+  }
+  lead();
+}
+
+void Manager::lead() {
+  if (!leads_ || !listed_) return;
+  log_info("leads: decides from here on");
+  events_.emplace_back(core::Synced{});
+}
+
+void Manager::step() {
+  // Nobody's clock goes backwards here.
+  now_ = std::max(now_, std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()));
+  const bool due = wake_at_ && *wake_at_ <= now_;
+  if (events_.empty() && !due) return;
+  const auto caused_at = std::exchange(earliest_, std::nullopt);
+  core::Output output = core_->step(now_, std::exchange(events_, {}));
+  wake_at_ = output.wake_at;
+  std::string lines;
+  for (const std::string& line : output.journal) lines += line + "\n";
+  if (journal_ >= 0 && !lines.empty()) {
+    [[maybe_unused]] const ssize_t written = ::write(journal_, lines.data(), lines.size());
+  }
+  // A follower hears of the same things as the leader, who tells them.
+  if (!leads_) output.notices.clear();
+  api_->carry_out(life_, std::move(output.writes), std::move(output.notices), caused_at);
+}
+
+Duration Manager::until_next() const {
+  Duration wait = kLongestWait;
+  if (wake_at_) {
+    const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+    wait = std::clamp(*wake_at_ - now, Duration(0), wait);
+  }
+  return wait;
+}
+
+void Manager::look_after_configuration() {
+  if (options_.configuration_file.empty()) return;
+  auto text = read_file(options_.configuration_file);
+  if (!text || *text == configuration_text_) return;  // a file that is being replaced comes back
+  configuration_text_ = *text;
+  auto settings = read_settings(*text, options_.configuration_file, options_.overrides);
+  if (!settings) {
+    return log_error(
+        fmt::format("{}; the configuration stays as it was", settings.error().message));
+  }
+  for (const std::string& warning : settings->warnings) log_warning(warning);
+  const std::string restart = needing_restart(settings_.process, settings->process);
+  if (!restart.empty()) {
+    log_warning(fmt::format("{}: {}: changes when the process is started again",
+                            options_.configuration_file, restart));
+  }
+  if (settings->core == settings_.core) return;
+  settings_.core = std::move(settings->core);
+  log_info(fmt::format("{}: has changed and is in force now", options_.configuration_file));
+  begin_life();
+}
+
+void Manager::look_after_certificates() {
+  endpoints_->refresh(now_);
+}
+
+}  // namespace phalanx::manager

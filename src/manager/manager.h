@@ -1,0 +1,89 @@
+// The core on a Kubernetes cluster: the process `phalanx manager`.
+//
+// Three kinds of threads. One decides: it alone touches the core, in batches, and never waits for
+// the network. One talks to the API server (manager/api_side.h). Servers for webhooks, health and
+// metrics have theirs, and ask the deciding thread what they need to know.
+//
+// All truth is in the API server, so there is one answer to everything that goes wrong: begin anew.
+// A replica that lost its lease, or whose configuration changed, throws its core away and lists
+// everything again; meanwhile the old state goes on answering webhooks.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/mailbox.h"
+#include "core/core.h"
+#include "kube/cluster_access.h"
+#include "manager/api_side.h"
+#include "manager/endpoints.h"
+#include "manager/settings.h"
+
+namespace phalanx::manager {
+
+struct ManagerOptions {
+  std::string configuration_file;  // empty: none
+  Overrides overrides;
+  std::string identity;  // empty: host name and something random
+  std::string journal;   // a file that every decision is appended to; empty: none
+};
+
+class Manager {
+ public:
+  // Reads the settings; what is wrong with them is told before anything is started.
+  static Result<std::unique_ptr<Manager>> make(kube::ClusterAccess access, ManagerOptions options);
+  ~Manager();
+  Manager(const Manager&) = delete;
+  Manager& operator=(const Manager&) = delete;
+
+  // Until stop() was called. `ready` is called once, when it knows everything and listens.
+  Result<void> run(const std::function<void()>& ready);
+  // From any thread.
+  void stop();
+
+ private:
+  Manager(kube::ClusterAccess access, ManagerOptions options, Settings settings,
+          std::string configuration_text);
+
+  void begin_life();
+  // Whether to go on.
+  bool take_in(Message& message);
+  void all_listed();
+  void lead();
+  void step();
+  void carry_out(core::Output output);
+  void look_after_configuration();
+  void look_after_certificates();
+  [[nodiscard]] Duration until_next() const;
+  // The core that is asked: the new one as soon as it knows everything.
+  [[nodiscard]] core::Core& informed();
+
+  const kube::ClusterAccess access_;
+  const ManagerOptions options_;
+  Settings settings_;
+  std::string configuration_text_;
+  const core::Adapters adapters_;
+  Mailbox<Message> mailbox_;
+  std::unique_ptr<ApiSide> api_;
+  std::unique_ptr<Endpoints> endpoints_;
+
+  uint64_t life_ = 0;
+  std::unique_ptr<core::Core> core_;
+  std::unique_ptr<core::Core> previous_;  // answers until the new one knows everything
+  bool listed_ = false;
+  bool leads_ = false;
+  bool ever_ready_ = false;
+  Time now_{};
+  std::vector<core::Event> events_;  // for the next step
+  std::optional<kube::Instant> earliest_;
+  std::optional<Time> wake_at_;
+  kube::Instant next_look_{};
+  std::function<void()> on_ready_;
+  int journal_ = -1;
+};
+
+}  // namespace phalanx::manager

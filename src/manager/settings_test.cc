@@ -1,0 +1,113 @@
+#include "manager/settings.h"
+
+#include <gtest/gtest.h>
+
+namespace phalanx::manager {
+namespace {
+
+using std::chrono::seconds;
+
+Result<Settings> read(const std::string& text, const Overrides& overrides = {}) {
+  return read_settings(text, "config.yaml", overrides);
+}
+
+std::string error_of(const std::string& text) {
+  const auto settings = read(text);
+  return settings ? "" : settings.error().message;
+}
+
+constexpr auto kOurs = "apiVersion: config.phalanx.dev/v1\nkind: Configuration\n";
+constexpr auto kKueues = "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n";
+
+TEST(Settings, WithoutAFileTheyAreTheUsualOnes) {
+  const auto settings = read("");
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->process, ProcessSettings());
+  EXPECT_EQ(settings->process.lease_duration, seconds(15));
+  EXPECT_EQ(settings->process.renew_deadline, seconds(10));
+  EXPECT_EQ(settings->process.retry_period, seconds(2));
+}
+
+constexpr auto kAll = R"(
+namespace: scheduling
+leaderElection: {leaderElect: true, resourceName: lock, leaseDuration: 30s, renewDeadline: 20s,
+                 retryPeriod: 5s}
+clientConnection: {qps: 50.5, burst: 100}
+webhook: {port: 1234, host: 127.0.0.1, certDir: /certs}
+internalCertManagement: {webhookServiceName: hooks}
+health: {healthProbeBindAddress: ':1'}
+metrics: {bindAddress: ':2'}
+featureGates: {TASBalancedPlacement: true}
+)";
+
+TEST(Settings, BothSpellingsOfTheFileAreRead) {
+  for (const char* head : {kOurs, kKueues}) {
+    const auto settings = read(std::string(head) + kAll);
+    ASSERT_TRUE(settings) << settings.error().message;
+    const ProcessSettings& process = settings->process;
+    EXPECT_EQ(process.lease_namespace, "scheduling");
+    EXPECT_EQ(process.lease_name, "lock");
+    EXPECT_EQ(process.lease_duration, seconds(30));
+    EXPECT_EQ(process.renew_deadline, seconds(20));
+    EXPECT_EQ(process.retry_period, seconds(5));
+    EXPECT_EQ(process.writes_per_second, 50.5);
+    EXPECT_EQ(process.writes_burst, 100);
+    EXPECT_EQ(process.webhook_port, 1234);
+    EXPECT_EQ(process.webhook_host, "127.0.0.1");
+    EXPECT_EQ(process.webhook_cert_dir, "/certs");
+    EXPECT_EQ(process.webhook_service, "hooks");
+    EXPECT_EQ(process.health_address, ":1");
+    EXPECT_EQ(process.metrics_address, ":2");
+    EXPECT_TRUE(settings->core.placement.balanced);
+    EXPECT_TRUE(settings->warnings.empty());
+  }
+}
+
+TEST(Settings, TheCommandLineGoesBeforeTheFile) {
+  const auto settings = read(
+      std::string(kOurs) + kAll,
+      {.feature_gates = "TASBalancedPlacement=false", .lease_namespace = "x", .webhook_port = 9});
+  ASSERT_TRUE(settings);
+  EXPECT_EQ(settings->process.lease_namespace, "x");
+  EXPECT_EQ(settings->process.webhook_port, 9);
+  EXPECT_FALSE(settings->core.placement.balanced);
+}
+
+TEST(Settings, OursIsStrictAndKueuesIsNot) {
+  EXPECT_NE(error_of(std::string(kOurs) + "webhook: {prt: 1}").find("webhook.prt"),
+            std::string::npos);
+  EXPECT_NE(error_of(std::string(kOurs) + "fairSharing: {}").find("fairSharing: is no field"),
+            std::string::npos);
+  const auto settings =
+      read(std::string(kKueues) + "fairSharing: {}\nwebhook: {port: 3, tlsOptions: {}}");
+  ASSERT_TRUE(settings) << settings.error().message;
+  ASSERT_EQ(settings->warnings.size(), 1U);
+  EXPECT_EQ(settings->warnings[0], "config.yaml: fairSharing: is not used here");
+  EXPECT_EQ(settings->process.webhook_port, 3);
+}
+
+TEST(Settings, BadValuesAreNamed) {
+  const std::string head = kOurs;
+  EXPECT_EQ(error_of(head + "webhook: {port: 70000}").substr(0, 25), "config.yaml: webhook.port");
+  EXPECT_EQ(error_of(head + "leaderElection: {leaseDuration: soon}").substr(0, 41),
+            "config.yaml: leaderElection.leaseDuration");
+  EXPECT_EQ(error_of(head + "leaderElection: {leaseDuration: 5s}"),
+            "config.yaml: leaderElection: retryPeriod (2s) must be shorter than renewDeadline "
+            "(10s), and that shorter than leaseDuration (5s)");
+  EXPECT_EQ(error_of(head + "clientConnection: {qps: -1}"),
+            "config.yaml: clientConnection.qps: must not be negative; 0 is no limit");
+  EXPECT_EQ(error_of(head + "clientConnection: {qps: many}"),
+            "config.yaml: clientConnection.qps: must be a number");
+}
+
+TEST(Settings, WhatNeedsARestartIsNamed) {
+  ProcessSettings before;
+  ProcessSettings after;
+  EXPECT_EQ(needing_restart(before, after), "");
+  after.webhook_port = 1;
+  after.retry_period = seconds(1);
+  EXPECT_EQ(needing_restart(before, after), "leaderElection.retryPeriod, webhook.port");
+}
+
+}  // namespace
+}  // namespace phalanx::manager
