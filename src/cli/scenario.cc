@@ -1,4 +1,5 @@
-// phalanx scenario FILE-or-folder...: runs given/when/then files on the embedded cluster.
+// phalanx scenario FILE-or-folder...: runs given/when/then files, on the embedded cluster or on a
+// real control plane.
 #include "sim/scenario.h"
 
 #include <fmt/format.h>
@@ -11,6 +12,7 @@
 
 #include "base/file.h"
 #include "cli/command.h"
+#include "cli/kubernetes_backend.h"
 #include "cli/manifests.h"
 #include "core/configuration.h"
 #include "sim/script_backend.h"
@@ -24,13 +26,17 @@ struct Arguments {
   std::string configuration;
   std::string feature_gates;
   std::string backend = "embedded";
+  kube::AccessOptions access;
+  std::string work_folder;
   std::string output = "text";
 };
 
 struct Found {
   sim::Scenario scenario;
   std::string file;
-  core::Configuration configuration;
+  core::Configuration configuration = {};
+  std::string configuration_text = {};  // the same, as a manager reads it
+  std::string feature_gates = {};
 };
 
 class ScenarioCommand {
@@ -39,6 +45,13 @@ class ScenarioCommand {
 
   int run() {
     const bool as_json = arguments_.output == "json";
+    if (on_kubernetes() &&
+        (arguments_.access.kubeconfig.empty() || arguments_.work_folder.empty())) {
+      return bad_input(
+          "scenario: --backend kubernetes needs --kubeconfig, of a cluster whose objects may be "
+          "deleted, and --work-folder",
+          as_json);
+    }
     if (auto read = read_all(); !read) return bad_input(read.error().message, as_json);
     if (names_.empty()) {
       return bad_input(
@@ -54,8 +67,7 @@ class ScenarioCommand {
     int failed = 0;
     json::array results;
     for (const Found& found : found_) {
-      sim::EmbeddedBackend backend(found.configuration);
-      const auto outcome = sim::run_scenario(found.scenario, backend);
+      const auto outcome = run_one(found);
       if (!outcome) ++failed;
       json::object result{
           {"name", found.scenario.name}, {"file", found.file}, {"passed", outcome.has_value()}};
@@ -64,7 +76,8 @@ class ScenarioCommand {
       if (as_json) continue;
       std::cout << (outcome ? fmt::format("ok   {}\n", found.scenario.name)
                             : fmt::format("FAIL {}: {}\n", found.scenario.name,
-                                          outcome.error().message));
+                                          outcome.error().message))
+                << std::flush;  // each may have taken its time
     }
     const auto passed = static_cast<int>(found_.size()) - failed;
     if (as_json) {
@@ -79,6 +92,22 @@ class ScenarioCommand {
   }
 
  private:
+  [[nodiscard]] bool on_kubernetes() const { return arguments_.backend == "kubernetes"; }
+
+  Result<void> run_one(const Found& found) {
+    if (!on_kubernetes()) {
+      sim::EmbeddedBackend backend(found.configuration);
+      return sim::run_scenario(found.scenario, backend);
+    }
+    ASSIGN_OR_RETURN(
+        const auto backend,
+        KubernetesBackend::start({.access = arguments_.access,
+                                  .folder = arguments_.work_folder + "/" + found.scenario.name,
+                                  .configuration = found.configuration_text,
+                                  .feature_gates = found.feature_gates}));
+    return sim::run_scenario(found.scenario, *backend);
+  }
+
   // Everything is read before anything runs: a mistake in the last file is told at once.
   Result<void> read_all() {
     std::string file;
@@ -96,12 +125,17 @@ class ScenarioCommand {
                                     manifest.origin));
           }
           if (!sim::matches_glob(arguments_.only, scenario->name)) return {};
+          // In real time not everything is worth its time, unless somebody asks for it by name.
+          const bool by_name = arguments_.only != "*";
+          if (on_kubernetes() && !by_name && !scenario->on_kubernetes) return {};
           if (auto included = include(file, *scenario); !included) {
             return within(manifest.origin, included.error());
           }
-          auto configuration = configure(*scenario);
-          if (!configuration) return within(manifest.origin, configuration.error());
-          found_.push_back({std::move(*scenario), file, std::move(*configuration)});
+          Found found{.scenario = std::move(*scenario), .file = file};
+          if (auto configured = configure(found); !configured) {
+            return within(manifest.origin, configured.error());
+          }
+          found_.push_back(std::move(found));
           return {};
         });
   }
@@ -127,28 +161,30 @@ class ScenarioCommand {
   }
 
   // That of the command for all scenarios, or their own instead; gates of a scenario come last.
-  Result<core::Configuration> configure(const sim::Scenario& scenario) {
-    std::string text = scenario.configuration;
+  Result<void> configure(Found& found) {
+    const sim::Scenario& scenario = found.scenario;
+    std::string& text = found.configuration_text;
+    text = scenario.configuration;
     std::string name = "config";
     if (text.empty() && !arguments_.configuration.empty()) {
       name = arguments_.configuration;
       ASSIGN_OR_RETURN(text, read_file(name));
     }
-    core::Configuration configuration;
+    core::Configuration& configuration = found.configuration;
     if (!text.empty()) {
       ASSIGN_OR_RETURN(core::ConfigurationFile file, core::parse_configuration(text, name));
       configuration = std::move(file.configuration);
       warn(file.warnings);
     }
     const auto apply = [&](const char* source, const std::string& gates) -> Result<void> {
+      found.feature_gates += (found.feature_gates.empty() ? "" : ",") + gates;
       const auto warnings = core::apply_feature_gates(gates, configuration);
       if (!warnings) return within(source, warnings.error());
       warn(*warnings);
       return {};
     };
     RETURN_IF_ERROR(apply("--feature-gates", arguments_.feature_gates));
-    RETURN_IF_ERROR(apply("featureGates", scenario.feature_gates));
-    return configuration;
+    return apply("featureGates", scenario.feature_gates);
   }
 
   // Each is said once, however many scenarios it concerns.
@@ -181,8 +217,12 @@ void add_scenario_command(CLI::App& app, Run& run) {
   command->add_option("--feature-gates", arguments->feature_gates,
                       "Feature gates for all scenarios: A=true,B=false");
   command->add_option("--backend", arguments->backend, "The cluster to run on")
-      ->check(CLI::IsMember({"embedded"}))
+      ->check(CLI::IsMember({"embedded", "kubernetes"}))
       ->capture_default_str();
+  command->add_option("--kubeconfig", arguments->access.kubeconfig,
+                      "Of a control plane for tests; what is in it is DELETED");
+  command->add_option("--work-folder", arguments->work_folder,
+                      "With --backend kubernetes: for logs, one folder for each scenario");
   command->add_option("-o,--output", arguments->output, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -4,45 +4,6 @@
 #include <memory>
 
 namespace phalanx::sim {
-namespace {
-
-// Deeper than any object of the API, and shallow enough for recursion and for our readers of files.
-constexpr int kMaxDepth = 60;
-
-bool measure_into(const json::value& value, int depth, size_t& size) {
-  if (depth > kMaxDepth) return false;
-  switch (value.kind()) {
-    case json::kind::null:
-    case json::kind::bool_:
-      size += 5;
-      return true;
-    case json::kind::int64:
-    case json::kind::uint64:
-    case json::kind::double_:
-      size += 8;
-      return true;
-    case json::kind::string:
-      size += value.get_string().size() + 2;
-      return true;
-    case json::kind::array:
-      size += 2;
-      for (const json::value& element : value.get_array()) {
-        size += 1;
-        if (!measure_into(element, depth + 1, size)) return false;
-      }
-      return true;
-    case json::kind::object:
-      size += 2;
-      for (const auto& field : value.get_object()) {
-        size += field.key().size() + 4;
-        if (!measure_into(field.value(), depth + 1, size)) return false;
-      }
-      return true;
-  }
-  return true;
-}
-
-}  // namespace
 
 const json::value* find_field(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -171,12 +132,6 @@ void drop_nulls(json::value& document) {
       ++field;
     }
   }
-}
-
-std::optional<size_t> measure(const json::value& document) {
-  size_t size = 0;
-  if (!measure_into(document, 0, size)) return std::nullopt;
-  return size;
 }
 
 std::string_view uid_of(const json::value& document) {

@@ -54,10 +54,6 @@ bool same_value(const json::value* a, const json::value* b);
 // stay.
 void drop_nulls(json::value& document);
 
-// About how many bytes the document takes as JSON; nullopt if it is nested too deeply to be an
-// object of the API. One pass, nothing is allocated.
-std::optional<size_t> measure(const json::value& document);
-
 // The metadata everybody asks for.
 std::string_view uid_of(const json::value& document);
 uint64_t resource_version_of(const json::value& document);  // 0 if there is none

@@ -234,7 +234,7 @@ void grow_generation(json::value& document) {
 }
 
 ApiResult<void> check_size(const api::ObjectKey& key, const json::value& document) {
-  const std::optional<size_t> size = measure(document);
+  const std::optional<size_t> size = json_size(document);
   if (!size) return bad_request(key.text() + ": is nested too deeply to be an object of the API");
   if (*size <= kMaxObject) return {};
   return std::unexpected(

@@ -66,7 +66,7 @@ Result<void> take(const Step& step, Backend& backend) {
     return rest(backend);
   }
   for (const Expectation& expectation : std::get<std::vector<Expectation>>(step)) {
-    RETURN_IF_ERROR(expectation(backend));
+    RETURN_IF_ERROR(backend.eventually([&] { return expectation(backend); }));
   }
   return {};
 }
@@ -76,9 +76,9 @@ Result<void> take(const Step& step, Backend& backend) {
 Result<Scenario> read_scenario(const json::value& document) {
   const json::object* object = document.if_object();
   if (object == nullptr) return fail("must be a Scenario");
-  constexpr std::array<std::string_view, 10> kFields{
-      "apiVersion",   "kind",  "metadata", "description", "config",
-      "featureGates", "nodes", "include",  "given",       "steps"};
+  constexpr std::array<std::string_view, 11> kFields{
+      "apiVersion", "kind",    "metadata", "description", "config",      "featureGates",
+      "nodes",      "include", "given",    "steps",       "onKubernetes"};
   RETURN_IF_ERROR(check_fields(*object, kFields));
   DecodeStatus status;
   const JsonReader reader(&document, "", status);
@@ -96,6 +96,7 @@ Result<Scenario> read_scenario(const json::value& document) {
   scenario.description = reader.string("description");
   scenario.feature_gates = reader.string("featureGates");
   scenario.include = reader.strings("include");
+  scenario.on_kubernetes = reader.boolean("onKubernetes", false);
   const std::string nodes = reader.string("nodes");
   if (status.error()) return std::unexpected(*status.error());
   if (auto made = add_nodes(nodes, scenario.given); !made) return within("nodes", made.error());

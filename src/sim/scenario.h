@@ -24,6 +24,7 @@ struct Scenario {
   std::string description;
   std::string configuration;         // a Configuration as JSON text; empty: the default
   std::string feature_gates;         // on top of it: "A=true,B=false"
+  bool on_kubernetes = false;        // worth its real time on a real control plane, too
   std::vector<std::string> include;  // files with manifests, which come before `given`
   std::vector<json::value> given;    // nodes that were described in one line come first
   std::vector<Step> steps;

@@ -263,7 +263,7 @@ Result<Expectation> read_event(const json::object& document) {
           (reason.empty() || string_at(*object, {"reason"}) == reason) &&
           (type.empty() || string_at(*object, {"type"}) == type) &&
           holds(string_at(*object, {"message"}), message)) {
-        ++found;
+        found += integer_at(*object, {"count"}).value_or(1);  // what was said twice is counted
       }
     }
     return check_times(fmt::format("events {} about {}{}", reason, about.text(),

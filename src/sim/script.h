@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -53,6 +54,9 @@ class Backend {
   [[nodiscard]] virtual Time now() const = 0;
   // Lets time pass, and everybody come to rest; with no time at all, only the latter.
   virtual Result<void> pass(Duration duration) = 0;
+  // What must be so in the end. In virtual time everything is over when pass() returns; on a real
+  // cluster it is asked again for a while.
+  virtual Result<void> eventually(const std::function<Result<void>()>& check) { return check(); }
   // Throws the core away and builds it anew from what the API server holds.
   virtual void restart_core() = 0;
 

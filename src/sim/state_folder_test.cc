@@ -101,14 +101,14 @@ TEST_F(StateFolderTest, ALoadedClusterGoesOnAsIfNothingHappened) {
 }
 
 TEST_F(StateFolderTest, TheFilesAreForPeople) {
-  make("{apiVersion: v1, kind: Node, metadata: {name: n, labels: {zone: a}}}");
+  make("{apiVersion: v1, kind: Node, metadata: {name: rack, labels: {zone: a}}}");
   save();
   const std::string nodes = *read_file((folder_ / "nodes.yaml").string());
   EXPECT_TRUE(contains(nodes,
-                       "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: n\n  labels:\n"
+                       "---\napiVersion: v1\nkind: Node\nmetadata:\n  name: rack\n  labels:\n"
                        "    zone: a\n"));
   EXPECT_TRUE(contains(*read_file((folder_ / "cluster.yaml").string()),
-                       "now: 2026-01-31T08:00:00.250000Z\nresourceVersion: \"3\"\n"));
+                       "now: \"2026-01-31T08:00:00.250000Z\"\nresourceVersion: \"3\"\n"));
   EXPECT_FALSE(fs::exists(folder_ / "pods.yaml")) << "there are none";
 }
 
@@ -234,7 +234,7 @@ TEST_F(StateFolderTest, WhatTheServerGaveMustBeThere) {
   edit("nodes.yaml", "resourceVersion: \"3\"", "resourceVersion: \"1\"");
   EXPECT_TRUE(contains(load_failure(), "metadata.resourceVersion: another object has it already"));
   save();
-  edit("nodes.yaml", "creationTimestamp: 2026-01-31T08:00:00Z", "creationTimestamp: x");
+  edit("nodes.yaml", "creationTimestamp: \"2026-01-31T08:00:00Z\"", "creationTimestamp: x");
   EXPECT_TRUE(contains(load_failure(), "metadata.creationTimestamp: \"x\" is no time"));
 }
 

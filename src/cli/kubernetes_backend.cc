@@ -1,0 +1,403 @@
+#include "cli/kubernetes_backend.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "api/object_meta.h"
+#include "base/check.h"
+#include "base/file.h"
+#include "core/account_report.h"
+#include "core/core.h"
+#include "jobs/batch_job.h"
+#include "manager/settings.h"
+#include "sim/document.h"
+#include "sim/manifest.h"
+
+extern char** environ;  // NOLINT(readability-redundant-declaration): not every libc declares it
+
+namespace phalanx::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using sim::ApiResult;
+using sim::Stored;
+
+constexpr auto kPatience = std::chrono::seconds(30);
+constexpr auto kPause = std::chrono::milliseconds(100);
+// Nothing happened for this long: nothing more will.
+constexpr auto kQuiet = std::chrono::milliseconds(500);
+
+// What a script makes and looks at; those that others depend on come last.
+constexpr std::array kScripted{api::Kind::kJob,
+                               api::Kind::kWorkload,
+                               api::Kind::kPod,
+                               api::Kind::kLimitRange,
+                               api::Kind::kLocalQueue,
+                               api::Kind::kClusterQueue,
+                               api::Kind::kResourceFlavor,
+                               api::Kind::kTopology,
+                               api::Kind::kWorkloadPriorityClass,
+                               api::Kind::kPriorityClass,
+                               api::Kind::kNode,
+                               api::Kind::kEvent};
+
+sim::ApiError error_of(const kube::Refusal& refusal) {
+  return {refusal.code, refusal.reason, refusal.message};
+}
+
+Stored stored(json::value document) {
+  return std::make_shared<const json::value>(std::move(document));
+}
+
+// A port that nobody uses at the moment.
+uint16_t free_port() {
+  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  CHECK(socket >= 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof address;
+  CHECK(::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0);
+  CHECK(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
+  ::close(socket);
+  return ntohs(address.sin_port);
+}
+
+// This program, with other arguments; its output goes to the end of a file.
+Result<pid_t> spawn_self(std::vector<std::string> words, const std::string& output) {
+  posix_spawn_file_actions_t actions{};
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, output.c_str(),
+                                   O_WRONLY | O_CREAT | O_APPEND, 0644);
+  posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+  pid_t child = -1;
+  const int failed =
+      ::posix_spawn(&child, "/proc/self/exe", &actions, nullptr, arguments.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  if (failed != 0) return fail(fmt::format("phalanx cannot be started: {}", strerror(failed)));
+  return child;
+}
+
+std::string_view propagation_name(sim::Propagation propagation) {
+  switch (propagation) {
+    case sim::Propagation::kBackground:
+      return "Background";
+    case sim::Propagation::kForeground:
+      return "Foreground";
+    case sim::Propagation::kOrphan:
+      return "Orphan";
+  }
+  return "";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<KubernetesBackend>> KubernetesBackend::start(
+    KubernetesBackendOptions options) {
+  ASSIGN_OR_RETURN(kube::ClusterAccess access, kube::find_access(options.access));
+  std::error_code failed;
+  std::filesystem::create_directories(options.folder, failed);
+  if (failed) return fail(fmt::format("{}: {}", options.folder, failed.message()));
+  std::unique_ptr<KubernetesBackend> backend(
+      new KubernetesBackend(std::move(options), std::move(access)));
+  ASSIGN_OR_RETURN(const manager::Settings settings,
+                   manager::read_settings(backend->options_.configuration, "config",
+                                          {.feature_gates = backend->options_.feature_gates}));
+  backend->configuration_ = settings.core;
+  RETURN_IF_ERROR(backend->empty_cluster());
+  RETURN_IF_ERROR(backend->install());
+  RETURN_IF_ERROR(backend->start_manager());
+  return backend;
+}
+
+KubernetesBackend::KubernetesBackend(KubernetesBackendOptions options, kube::ClusterAccess access)
+    : options_(std::move(options)),
+      client_(std::move(access)),
+      webhook_port_(free_port()),
+      health_port_(free_port()),
+      metrics_port_(free_port()) {}
+
+KubernetesBackend::~KubernetesBackend() {
+  end_manager(SIGTERM);
+}
+
+// Finalizers of a manager that is no more are taken away, and with them nobody asks webhooks that
+// nobody serves.
+Result<void> KubernetesBackend::empty_cluster() {
+  for (const std::string_view kind :
+       {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}) {
+    [[maybe_unused]] const auto removed =
+        client_.remove(fmt::format("/apis/admissionregistration.k8s.io/v1/{}/phalanx", kind));
+  }
+  const auto deadline = Clock::now() + kPatience * 2;
+  for (const api::Kind kind : kScripted) {
+    while (true) {
+      auto documents = client_.list(kind);
+      if (!documents) break;  // its CRD is not there yet
+      std::erase_if(*documents, [&](const json::value& document) {
+        const std::string_view name = sim::string_at(document, {"metadata", "name"});
+        return kind == api::Kind::kPriorityClass && name.starts_with("system-");
+      });
+      if (documents->empty()) break;
+      for (const json::value& document : *documents) {
+        const std::string path = kube::object_path(sim::key_of(kind, document));
+        [[maybe_unused]] const auto freed =
+            client_.patch(path, json::object{{"metadata", json::object{{"finalizers", nullptr}}}});
+        auto request = kube::delete_request(path);
+        request.body = R"({"gracePeriodSeconds":0,"propagationPolicy":"Background"})";
+        [[maybe_unused]] const auto removed = client_.send(std::move(request));
+      }
+      if (Clock::now() > deadline) {
+        return fail(fmt::format("{} objects of kind {} cannot be deleted", documents->size(),
+                                api::info(kind).name));
+      }
+    }
+  }
+  return {};
+}
+
+Result<void> KubernetesBackend::install() {
+  ASSIGN_OR_RETURN(
+      const pid_t child,
+      spawn_self({"phalanx", "install", "--apply", "--kubeconfig", options_.access.kubeconfig,
+                  "--webhook-url", fmt::format("https://127.0.0.1:{}", webhook_port_),
+                  "--webhook-cert-dir", options_.folder + "/certificates"},
+                 options_.folder + "/install.log"));
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+    return fail(fmt::format("phalanx install failed; see {}/install.log", options_.folder));
+  }
+  return {};
+}
+
+Result<void> KubernetesBackend::start_manager() {
+  std::vector<std::string> words{"phalanx",
+                                 "manager",
+                                 "--kubeconfig",
+                                 options_.access.kubeconfig,
+                                 "--webhook-port",
+                                 std::to_string(webhook_port_),
+                                 "--webhook-cert-dir",
+                                 options_.folder + "/certificates",
+                                 "--health-address",
+                                 fmt::format("127.0.0.1:{}", health_port_),
+                                 "--metrics-address",
+                                 fmt::format("127.0.0.1:{}", metrics_port_),
+                                 "--journal",
+                                 options_.folder + "/journal"};
+  if (!options_.configuration.empty()) {
+    const std::string file = options_.folder + "/config.yaml";
+    RETURN_IF_ERROR(write_file(file, options_.configuration));
+    words.insert(words.end(), {"--config", file});
+  }
+  if (!options_.feature_gates.empty()) {
+    words.insert(words.end(), {"--feature-gates", options_.feature_gates});
+  }
+  ASSIGN_OR_RETURN(manager_, spawn_self(words, options_.folder + "/manager.log"));
+  kube::CurlTransport plain({.server = fmt::format("http://127.0.0.1:{}", health_port_)});
+  const auto deadline = Clock::now() + kPatience;
+  while (true) {
+    kube::HttpRequest request;
+    request.target = "/readyz";
+    if (plain.ask(std::move(request)).ok()) return {};
+    if (Clock::now() > deadline || ::kill(manager_, 0) != 0) {
+      return fail(fmt::format("phalanx manager does not become ready; see {}/manager.log",
+                              options_.folder));
+    }
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+void KubernetesBackend::end_manager(int signal) {
+  if (manager_ <= 0) return;
+  ::kill(manager_, signal);
+  ::waitpid(manager_, nullptr, 0);
+  manager_ = -1;
+}
+
+void KubernetesBackend::restart_core() {
+  end_manager(SIGKILL);
+  // Nobody holds its lease for it.
+  [[maybe_unused]] const auto removed = client_.remove(
+      "/apis/coordination.k8s.io/v1/namespaces/phalanx-system/leases/phalanx-manager");
+  const auto started = start_manager();
+  CHECK(started.has_value());
+}
+
+Result<void> KubernetesBackend::ensure_namespace(const std::string& name) {
+  const json::object document{
+      {"apiVersion", "v1"}, {"kind", "Namespace"}, {"metadata", json::object{{"name", name}}}};
+  const auto created = client_.create("/api/v1/namespaces", document);
+  if (created || created.error().reason == "AlreadyExists") return {};
+  return fail(created.error().message);
+}
+
+ApiResult<Stored> KubernetesBackend::apply(const json::value& written) {
+  json::value document = written;
+  sim::drop_generated_fields(document);
+  sim::complete_conditions(document, now());
+  const auto kind =
+      api::find_kind(sim::string_at(document, {"apiVersion"}), sim::string_at(document, {"kind"}));
+  if (kind && *kind == api::Kind::kNode) {
+    sim::ensure_object(document, {"metadata", "annotations"})["kwok.x-k8s.io/node"] = "fake";
+  }
+  const auto collection = client_.collection_of(document);
+  if (!collection) return sim::bad_request(collection.error().message);
+  const std::string space(sim::string_at(document, {"metadata", "namespace"}));
+  if (!space.empty()) {
+    if (const auto made = ensure_namespace(space); !made) {
+      return sim::bad_request(made.error().message);
+    }
+  }
+  const json::value* part = sim::find_at(document, {"status"});
+  std::optional<json::value> status;
+  if (part != nullptr && kind && api::info(*kind).has_status) status = *part;
+  auto answer = client_.create(*collection, document, true);
+  if (!answer && answer.error().reason == "AlreadyExists") {
+    sim::erase_at(document, {"status"});
+    const auto path = client_.path_of(document);
+    CHECK(path.has_value());
+    answer = client_.patch(*path, document, {.strict_fields = true});
+  }
+  if (answer && status) {
+    answer = client_.patch(
+        *collection + "/" + std::string(sim::string_at(*answer, {"metadata", "name"})),
+        json::object{{"status", *status}}, {.subresource = "status"});
+  }
+  if (!answer) return std::unexpected(error_of(answer.error()));
+  return stored(std::move(*answer));
+}
+
+ApiResult<Stored> KubernetesBackend::patch(const api::ObjectKey& key,
+                                           const json::value& merge_patch, bool status) {
+  auto answer = client_.patch(kube::object_path(key), merge_patch,
+                              {.subresource = status ? "status" : "", .strict_fields = true});
+  if (!answer) return std::unexpected(error_of(answer.error()));
+  return stored(std::move(*answer));
+}
+
+ApiResult<void> KubernetesBackend::remove(const api::ObjectKey& key, sim::Propagation propagation) {
+  const auto answer =
+      client_.remove(kube::object_path(key), {.propagation = propagation_name(propagation)});
+  if (!answer) return std::unexpected(error_of(answer.error()));
+  return {};
+}
+
+ApiResult<void> KubernetesBackend::bind(const api::ObjectKey& pod, const std::string& node) {
+  const auto answer = client_.send(kube::bind_request(pod, "", node));
+  if (!answer) return std::unexpected(error_of(answer.error()));
+  return {};
+}
+
+std::vector<Stored> KubernetesBackend::list(api::Kind kind) const {
+  std::vector<Stored> result;
+  auto documents = client_.list(kind);
+  if (!documents) return result;
+  for (json::value& document : *documents) result.push_back(stored(std::move(document)));
+  std::ranges::sort(result, {},
+                    [&](const Stored& document) { return sim::key_of(kind, *document); });
+  return result;
+}
+
+Time KubernetesBackend::now() const {
+  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+}
+
+uint64_t KubernetesBackend::newest_version() const {
+  uint64_t newest = 0;
+  for (const api::Kind kind : kScripted) {
+    const std::vector<Stored> documents = list(kind);
+    newest += documents.size();  // a deletion changes no version of what is left
+    for (const Stored& document : documents) {
+      const auto version =
+          api::parse_resource_version(sim::string_at(*document, {"metadata", "resourceVersion"}));
+      newest += version.value_or(0);
+    }
+  }
+  return newest;
+}
+
+Result<void> KubernetesBackend::settle() {
+  const auto deadline = Clock::now() + kPatience;
+  uint64_t last = newest_version();
+  auto since = Clock::now();
+  while (Clock::now() - since < kQuiet) {
+    std::this_thread::sleep_for(kPause);
+    const uint64_t current = newest_version();
+    if (current != last) since = Clock::now();
+    last = current;
+    if (Clock::now() > deadline) return fail("the cluster does not come to rest");
+  }
+  return {};
+}
+
+Result<void> KubernetesBackend::pass(Duration duration) {
+  std::this_thread::sleep_for(duration);
+  return settle();
+}
+
+Result<void> KubernetesBackend::eventually(const std::function<Result<void>()>& check) {
+  const auto deadline = Clock::now() + kPatience;
+  while (true) {
+    auto outcome = check();
+    if (outcome || Clock::now() > deadline) return outcome;
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+const std::vector<std::string>& KubernetesBackend::journal() const {
+  journal_.clear();
+  const auto text = read_file(options_.folder + "/journal");
+  if (!text) return journal_;
+  std::string_view rest = *text;
+  while (!rest.empty()) {
+    const size_t end = rest.find('\n');
+    if (end == std::string_view::npos) break;  // being written
+    journal_.emplace_back(rest.substr(0, end));
+    rest.remove_prefix(end + 1);
+  }
+  return journal_;
+}
+
+Result<void> KubernetesBackend::check_account() {
+  return eventually([&]() -> Result<void> {
+    const core::Adapters adapters = jobs::all_adapters();
+    core::Core rebuilt(configuration_, adapters);
+    std::vector<core::Event> events;
+    for (const api::Kind kind : rebuilt.watched_kinds()) {
+      for (const Stored& document : list(kind)) {
+        ASSIGN_OR_RETURN(core::Object object, core::decode_object(*document, adapters));
+        events.emplace_back(core::ObjectChanged{std::move(object)});
+      }
+    }
+    // Not Synced: it takes everything in and decides nothing.
+    [[maybe_unused]] const auto output = rebuilt.step(now(), std::move(events));
+    kube::CurlTransport plain({.server = fmt::format("http://127.0.0.1:{}", metrics_port_)});
+    kube::HttpRequest request;
+    request.target = "/debug/account";
+    ASSIGN_OR_RETURN(const json::value kept,
+                     kube::read_document(plain.ask(std::move(request)), "account"));
+    // Through text, as the other one came.
+    const json::value fresh = json::parse(json::serialize(core::account_of(rebuilt.state())));
+    return core::compare_accounts(kept.as_object(), fresh.as_object());
+  });
+}
+
+}  // namespace phalanx::cli
