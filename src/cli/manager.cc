@@ -76,7 +76,7 @@ void add_manager_command(CLI::App& app, Run& run) {
   command->add_option("--lease-namespace", overrides.lease_namespace,
                       "Where replicas elect their leader [phalanx-system]");
   command->add_option("--identity", arguments->manager.identity,
-                      "Of this replica, like no other; by default the host's name and a number");
+                      "Of this replica, to which a number is added; by default the host's name");
   command->add_option("--journal", arguments->manager.journal,
                       "Append every decision to this file, a line of JSON each");
   command->callback([arguments, &run] { run = [arguments] { return run_manager(*arguments); }; });

@@ -27,10 +27,15 @@ uint64_t random_seed() {
   return (uint64_t{device()} << 32) | device();
 }
 
-std::string own_identity() {
+std::string host_name() {
   std::array<char, 256> host{};
   gethostname(host.data(), host.size() - 1);
-  return fmt::format("{}_{:08x}", host.data(), random_seed() & 0xFFFFFFFF);
+  return host.data();
+}
+
+// Two replicas that are given one name are still two: both would take the lease for theirs.
+std::string unlike_any_other(const std::string& name) {
+  return fmt::format("{}_{:08x}", name, random_seed() & 0xFFFFFFFF);
 }
 
 }  // namespace
@@ -42,7 +47,7 @@ Result<std::unique_ptr<Manager>> Manager::make(kube::ClusterAccess access, Manag
   }
   ASSIGN_OR_RETURN(Settings settings,
                    read_settings(text, options.configuration_file, options.overrides));
-  if (options.identity.empty()) options.identity = own_identity();
+  options.identity = unlike_any_other(options.identity.empty() ? host_name() : options.identity);
   return std::unique_ptr<Manager>(
       new Manager(std::move(access), std::move(options), std::move(settings), std::move(text)));
 }
@@ -108,8 +113,9 @@ Result<void> Manager::run(const std::function<void()>& ready) {
     }
   }
   log_info("stopping");
-  api_->stop();
+  // Nobody takes from it any more: whoever wants to put something must not wait for room.
   mailbox_.close();
+  api_->stop();
   endpoints_->stop();
   log_info("stopped");
   return {};

@@ -28,7 +28,7 @@ namespace phalanx::manager {
 struct ManagerOptions {
   std::string configuration_file;  // empty: none
   Overrides overrides;
-  std::string identity;  // empty: host name and something random
+  std::string identity;  // empty: the host's name; something random is added to either
   std::string journal;   // a file that every decision is appended to; empty: none
 };
 
