@@ -76,7 +76,7 @@ std::optional<Time> scan_time(Scanner scanner) {
   const auto month = scanner.number(2);
   if (!month || !scanner.one_of("-")) return std::nullopt;
   const auto day = scanner.number(2);
-  if (!day || !scanner.one_of("Tt ")) return std::nullopt;
+  if (!day || !scanner.one_of("Tt")) return std::nullopt;
   const auto hour = scanner.number(2);
   if (!hour || !scanner.one_of(":")) return std::nullopt;
   const auto minute = scanner.number(2);
@@ -94,7 +94,7 @@ std::optional<Time> scan_time(Scanner scanner) {
   const std::chrono::year_month_day date{std::chrono::year(*year),
                                          std::chrono::month(static_cast<unsigned>(*month)),
                                          std::chrono::day(static_cast<unsigned>(*day))};
-  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 60) return std::nullopt;
+  if (!date.ok() || *hour > 23 || *minute > 59 || *second > 59) return std::nullopt;
   return std::chrono::sys_days(date) + std::chrono::hours(*hour) + std::chrono::minutes(*minute) +
          std::chrono::seconds(*second) + milliseconds(fraction_ms) - *offset;
 }
