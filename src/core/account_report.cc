@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/core.h"
+
 namespace phalanx::core {
 namespace {
 
@@ -100,6 +102,16 @@ json::object account_of(State& state) {
   return {{"flavors", std::move(flavors)},
           {"workloads", std::move(workloads)},
           {"queues", std::move(queues)}};
+}
+
+json::object rebuilt_account(const Configuration& configuration, const Adapters& adapters, Time now,
+                             std::vector<Object> objects) {
+  Core core(configuration, adapters);
+  std::vector<Event> events;
+  for (Object& object : objects) events.emplace_back(ObjectChanged{std::move(object)});
+  // Not Synced: it takes everything in and decides nothing.
+  [[maybe_unused]] const Output output = core.step(now, std::move(events));
+  return account_of(core.state());
 }
 
 Result<void> compare_accounts(const json::object& kept, const json::object& rebuilt) {

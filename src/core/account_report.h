@@ -16,6 +16,10 @@ namespace phalanx::core {
 // Linear in the nodes and workloads.
 json::object account_of(State& state);
 
+// The same of a fresh core that is told these objects and decides nothing.
+json::object rebuilt_account(const Configuration& configuration, const Adapters& adapters, Time now,
+                             std::vector<Object> objects);
+
 // The error says where they differ first.
 Result<void> compare_accounts(const json::object& kept, const json::object& rebuilt);
 

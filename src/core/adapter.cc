@@ -1,11 +1,20 @@
 #include "core/adapter.h"
 
 #include <algorithm>
+#include <array>
 
 #include "core/names.h"
 
 namespace phalanx::core {
 namespace {
+
+constexpr std::array<std::string_view, 4> kControllersLabels{"batch.kubernetes.io/controller-uid",
+                                                             "batch.kubernetes.io/job-name",
+                                                             "controller-uid", "job-name"};
+
+bool is_controllers(std::string_view label) {
+  return std::ranges::find(kControllersLabels, label) != kControllersLabels.end();
+}
 
 json::object to_json(const std::map<std::string, std::string>& map) {
   json::object object;
@@ -70,10 +79,20 @@ json::object inject(const api::PodTemplate& pod_template, const Injection& injec
   return patch;
 }
 
+std::map<std::string, std::string> users_labels(const std::map<std::string, std::string>& labels) {
+  auto result = labels;
+  std::erase_if(result, [](const auto& label) { return is_controllers(label.first); });
+  return result;
+}
+
 std::optional<json::object> restore(const api::PodTemplate& current,
                                     const api::PodTemplate& original) {
   json::object metadata;
-  put_difference(metadata, "labels", current.labels, original.labels);
+  auto labels = users_labels(original.labels);
+  for (const auto& [key, value] : current.labels) {
+    if (is_controllers(key)) labels[key] = value;
+  }
+  put_difference(metadata, "labels", current.labels, labels);
   put_difference(metadata, "annotations", current.annotations, original.annotations);
   json::object spec;
   put_difference(spec, "nodeSelector", current.spec.node_selector, original.spec.node_selector);

@@ -69,6 +69,10 @@ json::object inject(const api::PodTemplate& pod_template, const Injection& injec
 std::optional<json::object> restore(const api::PodTemplate& current,
                                     const api::PodTemplate& original);
 
+// Labels of a pod template without those by which the Job controller finds its pods: API servers
+// put them there and do not let them go, and Kueue leaves them out of the Workloads it makes.
+std::map<std::string, std::string> users_labels(const std::map<std::string, std::string>& labels);
+
 // Whether the job still has in its pod templates what a start put there. Only its Workload knows
 // what the user wrote.
 bool needs_restoring(const Job& job, const api::Workload& workload);

@@ -46,19 +46,21 @@ Output Core::step(Time now, std::vector<Event> events) {
 void Core::take_in(Event& event) {
   if (auto* changed = std::get_if<ObjectChanged>(&event)) {
     Object& object = changed->object;
-    Known& known = state_.known[object.key];
-    if (!known.uid.empty() && known.uid != object.uid) {
-      object_deleted(object.key);  // another object of the same name
-    } else if (known.resource_version >= object.resource_version && object.resource_version != 0) {
-      return;  // nothing newer than what is known
+    if (const auto known = state_.known.find(object.key)) {
+      if (!known->uid.empty() && known->uid != object.uid) {
+        object_deleted(object.key);  // another object of the same name
+      } else if (known->resource_version >= object.resource_version &&
+                 object.resource_version != 0) {
+        return;  // nothing newer than what is known
+      }
     }
-    state_.known[object.key] = {object.uid, object.resource_version};
+    state_.known.put(object.key, object.uid, object.resource_version);
     outbox_.forget(object.key);
     std::visit([&](auto& body) { put(object.key, std::move(body)); }, object.body);
   } else if (auto* deleted = std::get_if<ObjectDeleted>(&event)) {
     forget_object(*deleted);
   } else if (auto* listed = std::get_if<Listed>(&event)) {
-    forget_unlisted(*listed);
+    for (const api::ObjectKey& key : state_.known.missing_from(*listed)) object_deleted(key);
   } else if (auto* finished = std::get_if<WriteFinished>(&event)) {
     write_finished(*finished);
   } else {
@@ -68,21 +70,11 @@ void Core::take_in(Event& event) {
 
 void Core::forget_object(const ObjectDeleted& deleted) {
   const auto known = state_.known.find(deleted.key);
-  if (known == state_.known.end()) return;
-  const bool other = !deleted.uid.empty() && known->second.uid != deleted.uid;
+  if (!known) return;
+  const bool other = !deleted.uid.empty() && known->uid != deleted.uid;
   // Of another one with the same name: told late if that one was replaced, early if it is the next.
-  if (other && known->second.resource_version > deleted.resource_version) return;
+  if (other && known->resource_version > deleted.resource_version) return;
   object_deleted(deleted.key);
-}
-
-void Core::forget_unlisted(const Listed& listed) {
-  std::vector<api::ObjectKey> gone;
-  for (auto entry = state_.known.lower_bound({listed.kind, "", ""});
-       entry != state_.known.end() && entry->first.kind == listed.kind; ++entry) {
-    if (entry->second.resource_version > listed.resource_version) continue;
-    if (!listed.keys.contains(entry->first)) gone.push_back(entry->first);
-  }
-  for (const api::ObjectKey& key : gone) object_deleted(key);
 }
 
 void Core::write_finished(const WriteFinished& result) {
@@ -122,15 +114,16 @@ void Core::write_finished(const WriteFinished& result) {
 void Core::tell_refusal(const Write& write, const std::string& message) {
   api::ObjectKey about = write.key;
   if (write.verb == Verb::kCreate && write.owner) about = *write.owner;
-  const auto known = state_.known.find(about);
   journal_.record(state_.now, {"write-refused", write.key, {}, message, {}});
-  outbox_.notify({about, known == state_.known.end() ? "" : known->second.uid, true, "WriteRefused",
+  outbox_.notify({about, state_.known.uid(about), true, "WriteRefused",
                   about == write.key ? message : fmt::format("{}: {}", write.key.text(), message)});
 }
 
 // A pod whose un-gating is over is where its object says.
 void Core::pod_settled(const api::ObjectKey& key, const std::string& name) {
-  if (!outbox_.busy(key) && !outbox_.left_alone(key, state_.version(key))) expected_.erase(name);
+  if (!outbox_.busy(key) && !outbox_.left_alone(key, state_.known.version(key))) {
+    expected_.erase(name);
+  }
   const auto pod = state_.pods.find(name);
   if (pod != state_.pods.end()) to_ungate_.insert(pod->second.workload);
 }
@@ -208,7 +201,7 @@ void Core::tell_problem_of_job(const api::ObjectKey& key) {
 void Core::carry_out(Verdict verdict) {
   if (!verdict.write) return;
   const api::ObjectKey& key = verdict.write->key;
-  if (outbox_.busy(key) || outbox_.left_alone(key, state_.version(key))) return;
+  if (outbox_.busy(key) || outbox_.left_alone(key, state_.known.version(key))) return;
   if (verdict.decision) journal_.record(state_.now, std::move(*verdict.decision));
   outbox_.submit(std::move(*verdict.write), std::move(verdict.notices));
 }
@@ -222,9 +215,10 @@ void Core::run_ungater() {
       const std::string message =
           fmt::format("pod set {}: ranks cannot be used: {}; its pods fill the domains in order",
                       pod_set, problem);
-      journal_.record(state_.now,
-                      {"ignore-ranks", key, {{key.text(), state_.version(key)}}, message, {}});
-      outbox_.notify({key, state_.known.at(key).uid, true, "RanksIgnored", message});
+      journal_.record(
+          state_.now,
+          {"ignore-ranks", key, {{key.text(), state_.known.version(key)}}, message, {}});
+      outbox_.notify({key, state_.known.uid(key), true, "RanksIgnored", message});
     }
     for (Verdict& verdict : ungating.pods) {
       const api::ObjectKey key = verdict.write->key;
@@ -256,9 +250,10 @@ void Core::report_drift() {
                       entry.pod_set, entry.actual, entry.domain, entry.assigned);
     }
     if (drift.empty()) message = "pods are where the assignment says";
-    journal_.record(state_.now, {"drift", key, {{key.text(), state_.version(key)}}, message, {}});
+    journal_.record(state_.now,
+                    {"drift", key, {{key.text(), state_.known.version(key)}}, message, {}});
     if (!drift.empty()) {
-      outbox_.notify({key, state_.known[key].uid, true, "AssignmentDrift", message});
+      outbox_.notify({key, state_.known.uid(key), true, "AssignmentDrift", message});
     }
   }
 }

@@ -52,7 +52,6 @@ class Core {
   void pod_settled(const api::ObjectKey& key, const std::string& name);
   void tell_refusal(const Write& write, const std::string& message);
   void forget_object(const ObjectDeleted& deleted);
-  void forget_unlisted(const Listed& listed);
   void object_deleted(const api::ObjectKey& key);
 
   // One for each kind: puts the object into the state and marks what it concerns.

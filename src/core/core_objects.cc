@@ -26,9 +26,9 @@ void erase_from(Index& index, const std::string& key, const std::string& value) 
 }  // namespace
 
 void Core::put(const api::ObjectKey& key, const Unreadable& body) {
-  const Known known = state_.known.at(key);
+  const Known known = state_.known.find(key).value();
   object_deleted(key);
-  state_.known[key] = known;
+  state_.known.put(key, known.uid, known.resource_version);
   journal_.record(state_.now,
                   {"unreadable", key, {{key.text(), known.resource_version}}, body.problem, {}});
   outbox_.notify({key, known.uid, true, "Unreadable", body.problem});
@@ -65,7 +65,13 @@ void Core::put(const api::ObjectKey& key, Pod body) {
   state_.account.put_pod(name, body);
   if (body.workload.empty()) return;
   state_.pods_of_workload[body.workload].insert(name);
+  if (body.gated && !body.terminal()) {
+    state_.gated_pods_of_workload[body.workload].insert(name);
+  } else {
+    erase_from(state_.gated_pods_of_workload, body.workload, name);
+  }
   pods_changed_.insert(body.workload);
+  body.requests.clear();  // the account has them
   state_.pods[name] = std::move(body);
   pod_settled(key, name);
 }
@@ -76,6 +82,7 @@ void Core::remove_pod(const std::string& name) {
   if (found == state_.pods.end()) return;
   const std::string workload = found->second.workload;
   erase_from(state_.pods_of_workload, workload, name);
+  erase_from(state_.gated_pods_of_workload, workload, name);
   state_.pods.erase(found);
   expected_.erase(name);
   to_ungate_.insert(workload);
@@ -194,7 +201,7 @@ void Core::workload_changed(const std::string& name) {
   const WorkloadState* workload = state_.workload(name);
   if (workload == nullptr) return;
   const api::ObjectKey key = workload_key(workload->object);
-  if (!outbox_.busy(key) && !outbox_.left_alone(key, state_.version(key))) {
+  if (!outbox_.busy(key) && !outbox_.left_alone(key, state_.known.version(key))) {
     scheduler_.forget_assumption(name);
   }
   if (!scheduler_.assumed(name) && state_.hold(name, holding_of(state_, *workload))) {
@@ -283,7 +290,7 @@ void Core::priority_classes_changed() {
 }
 
 void Core::object_deleted(const api::ObjectKey& key) {
-  if (state_.known.erase(key) == 0) return;
+  if (!state_.known.erase(key)) return;
   outbox_.forget(key);
   const std::string name = full_name(key);
   using api::Kind;

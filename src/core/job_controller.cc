@@ -80,7 +80,7 @@ api::TopologyRequest comparable(const std::optional<api::TopologyRequest>& reque
 
 // Whether a job that is not started asks its pods to go where the Workload says.
 bool same_directives(const api::PodTemplate& a, const api::PodTemplate& b) {
-  return a.labels == b.labels && a.annotations == b.annotations &&
+  return users_labels(a.labels) == users_labels(b.labels) && a.annotations == b.annotations &&
          a.spec.node_selector == b.spec.node_selector && a.spec.affinity == b.spec.affinity &&
          a.tolerations == b.tolerations && a.scheduling_gates == b.scheduling_gates;
 }
@@ -166,25 +166,19 @@ class Pair {
 
  private:
   void find_workload() {
-    const std::string own_name = workload_name(key_, job_);
-    const auto owned = state_.workloads_of_job.find(job_.meta.uid);
-    if (owned == state_.workloads_of_job.end()) {
+    workload_ = workload_of(state_, key_, job_);
+    if (workload_ == nullptr) {
       // Nobody else gives a Workload this name: somebody took its owner and its label away.
-      const WorkloadState* found = state_.workload(key_.namespace_ + "/" + own_name);
+      const WorkloadState* found =
+          state_.workload(key_.namespace_ + "/" + workload_name(key_, job_));
       if (found != nullptr && found->job_uid().empty()) workload_ = found;
       return;
     }
-    for (const std::string& name : owned->second) {
+    for (const std::string& name : state_.workloads_of_job.at(job_.meta.uid)) {
       const WorkloadState& workload = state_.workloads.at(name);
-      if (workload.object.name == own_name || workload_ == nullptr) {
-        if (workload_ != nullptr) surplus_.push_back(workload_);
-        workload_ = &workload;
-      } else {
-        surplus_.push_back(&workload);
-      }
+      // Those that are going already need nothing more from here.
+      if (&workload != workload_ && !workload.object.meta.deleted) surplus_.push_back(&workload);
     }
-    // Those that are going already need nothing more from here.
-    std::erase_if(surplus_, [](const WorkloadState* w) { return w->object.meta.deleted; });
   }
 
   // Somebody made another Workload for the job: one is enough.
@@ -227,9 +221,6 @@ class Pair {
     write.body = workload_document(state_, key_, job_);
     write.key = {api::Kind::kWorkload, key_.namespace_, workload_name(key_, job_)};
     write.owner = key_;
-    verdict.notices.push_back(
-        {key_, job_.meta.uid, false, "CreatedWorkload",
-         fmt::format("Created Workload: {}/{}", key_.namespace_, write.key.name)});
     verdict.decision = decision("create-workload", "the job is to be queued");
     verdict.write = std::move(write);
     return verdict;
@@ -301,8 +292,9 @@ class Pair {
     Verdict verdict;
     verdict.write = merge_patch(key_, job_.meta, adapter_.start_patch(job_, injections));
     const std::string& queue = workload_->object.cluster_queue;
-    verdict.notices.push_back(
-        {key_, job_.meta.uid, false, "Started", fmt::format("Admitted by clusterQueue {}", queue)});
+    verdict.notices.push_back({key_, job_.meta.uid, false, "Started",
+                               fmt::format("Admitted by clusterQueue {}, as Workload {}", queue,
+                                           workload_->object.name)});
     verdict.decision = decision("start", fmt::format("admitted by ClusterQueue {}", queue));
     return verdict;
   }
@@ -404,6 +396,17 @@ bool is_managed(const State& state, const api::ObjectKey& key, const Job& job) {
     owner = ancestor.meta.controller();
   }
   return true;
+}
+
+const WorkloadState* workload_of(const State& state, const api::ObjectKey& key, const Job& job) {
+  const auto owned = state.workloads_of_job.find(job.meta.uid);
+  if (owned == state.workloads_of_job.end() || owned->second.empty()) return nullptr;
+  const std::string own_name = workload_name(key, job);
+  for (const std::string& name : owned->second) {
+    const WorkloadState& workload = state.workloads.at(name);
+    if (workload.object.name == own_name) return &workload;
+  }
+  return &state.workloads.at(*owned->second.begin());
 }
 
 std::string workload_name(const api::ObjectKey& key, const Job& job) {

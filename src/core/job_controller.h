@@ -18,6 +18,10 @@ bool is_managed(const State& state, const api::ObjectKey& key, const Job& job);
 // The name of a job's Workload: "job-<name>-<five characters>", the same whenever it is asked for.
 std::string workload_name(const api::ObjectKey& key, const Job& job);
 
+// The Workload by which the job runs, of those that name it: the one of the name above, or else
+// that which somebody made before; nullptr if there is none.
+const WorkloadState* workload_of(const State& state, const api::ObjectKey& key, const Job& job);
+
 // The Workload for a job, as it is created.
 json::object workload_document(const State& state, const api::ObjectKey& key, const Job& job);
 

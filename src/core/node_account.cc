@@ -17,11 +17,6 @@ std::string joined(const std::vector<std::string>& values) {
   return fmt::format("{}", fmt::join(values, "/"));
 }
 
-bool same_capacity(const api::Node& a, const api::Node& b) {
-  return a.allocatable == b.allocatable && a.taints == b.taints &&
-         a.unschedulable == b.unschedulable && a.ready == b.ready;
-}
-
 // Whether it runs, or nothing keeps it from being bound.
 bool is_live(const Pod& pod) {
   return !pod.terminal() && (!pod.node_name.empty() || (!pod.gated && !pod.terminating));
@@ -33,49 +28,67 @@ NodeAccount::NodeAccount()
     : placer_(cluster_), hosts_(cluster_.add_tree({"hosts", {hostname_label()}, {}, {}})) {}
 
 Result<void> NodeAccount::put_node(const api::Node& node, Time created) {
-  const std::string host_before = cluster_.hostname_of(node.name);
   const auto label = node.labels.find(hostname_label());
   const std::string host = label == node.labels.end() ? "" : label->second;
-  const auto known = nodes_.find(node.name);
-  const bool moved = known == nodes_.end() || known->second.node.labels != node.labels;
-  // What says nothing new, like most of what kubelets write, must wake nobody.
-  if (!moved && known->second.created == created && same_capacity(known->second.node, node) &&
-      host_before == host) {
-    return {};
+  const std::string host_before = cluster_.hostname_of(node.name);
+  const auto waited = stop_waiting(node.name);
+  const Claim claim{created, node.name};
+  const auto other = host.empty() ? std::nullopt : claim_to(host);
+  if (other && other->second != node.name && claim < *other) {
+    wait(host, *other, cluster_.node(cluster_.find_node(other->second)).value());
+    cluster_.remove_node(other->second);
+    count_again(other->second);
   }
-  withdraw_claim(node.name);
-  nodes_[node.name] = {node, created, host};
-  if (!host.empty()) claims_[host].insert({created, node.name});
-  if (!host.empty() && claims_.at(host).begin()->second == node.name) {
-    for (const auto& [time, other] : claims_.at(host)) {
-      if (other == node.name || cluster_.hostname_of(other) != host) continue;
-      cluster_.remove_node(other);
-      count_again(other);
-    }
+  const auto result = cluster_.put_node(node);
+  bool moved = !waited || waited->labels != node.labels;
+  if (result) {
+    note_created(node.name, created);
+    moved = *result;
+  } else {
+    wait(host, claim, node);
+    cluster_.remove_node(node.name);
   }
-  auto result = cluster_.put_node(node);
-  if (!result) cluster_.remove_node(node.name);
   if (moved || cluster_.hostname_of(node.name) != host_before) count_again(node.name);
   if (host_before != host) promote(host_before);
-  return result;
+  if (!result) return std::unexpected(result.error());
+  return {};
 }
 
-void NodeAccount::withdraw_claim(const std::string& node) {
-  const auto found = nodes_.find(node);
-  if (found == nodes_.end() || found->second.host.empty()) return;
-  const auto claims = claims_.find(found->second.host);
-  claims->second.erase({found->second.created, node});
-  if (claims->second.empty()) claims_.erase(claims);
+std::optional<NodeAccount::Claim> NodeAccount::claim_to(const std::string& host) const {
+  const NodeId node = cluster_.node_with_host(host);
+  if (!node.valid()) return std::nullopt;
+  return Claim{created_[node.value], cluster_.node_name(node)};
+}
+
+void NodeAccount::note_created(const std::string& node, Time created) {
+  const NodeId id = cluster_.find_node(node);
+  if (id.value >= created_.size()) created_.resize(id.value + 1);
+  created_[id.value] = created;
+}
+
+void NodeAccount::wait(const std::string& host, const Claim& claim, const api::Node& node) {
+  waiting_[host].emplace(claim, node);
+  waiting_for_[claim.second] = {host, claim};
+}
+
+std::optional<api::Node> NodeAccount::stop_waiting(const std::string& node) {
+  const auto found = waiting_for_.find(node);
+  if (found == waiting_for_.end()) return std::nullopt;
+  const auto waiting = waiting_.find(found->second.first);
+  auto waited = waiting->second.extract(found->second.second);
+  if (waiting->second.empty()) waiting_.erase(waiting);
+  waiting_for_.erase(found);
+  return std::move(waited.mapped());
 }
 
 void NodeAccount::promote(const std::string& host) {
-  const auto claims = claims_.find(host);
-  if (claims == claims_.end()) return;
-  const std::string& first = claims->second.begin()->second;
-  if (cluster_.hostname_of(first) == host) return;
-  const auto taken = cluster_.put_node(nodes_.at(first).node);
+  const auto waiting = waiting_.find(host);
+  if (waiting == waiting_.end() || claim_to(host)) return;
+  const Claim claim = waiting->second.begin()->first;
+  const auto taken = cluster_.put_node(stop_waiting(claim.second).value());
   CHECK(taken);
-  count_again(first);
+  note_created(claim.second, claim.first);
+  count_again(claim.second);
 }
 
 // Slots are of domains: elsewhere a node's pods are covered by others, or by none.
@@ -95,13 +108,9 @@ void NodeAccount::count_again(const std::string& node) {
 }
 
 void NodeAccount::remove_node(const std::string& name) {
+  stop_waiting(name);
   cluster_.remove_node(name);
-  const auto found = nodes_.find(name);
-  if (found == nodes_.end()) return;
-  const std::string host = found->second.host;
-  withdraw_claim(name);
-  nodes_.erase(found);
-  promote(host);
+  promote(cluster_.hostname_of(name));
 }
 
 bool NodeAccount::set_tree(const std::string& flavor, std::optional<topology::TreeSpec> spec) {
@@ -178,53 +187,62 @@ std::string NodeAccount::node_for(const Pod& pod) const {
   // Free to be bound, and where to is known already.
   const auto host = pod.node_selector.find(hostname_label());
   if (host == pod.node_selector.end()) return "";
-  const auto claims = claims_.find(host->second);
-  return claims == claims_.end() ? "" : claims->second.begin()->second;
+  const NodeId node = cluster_.node_with_host(host->second);
+  return node.valid() ? cluster_.node_name(node) : "";
 }
 
 void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
+  if (pod.workload.empty()) return put_foreign_pod(key, pod);
   const std::string node = node_for(pod);
   if (const auto found = pods_.find(key); found != pods_.end()) {
     const PodEntry& known = found->second;
     if (known.node == node && known.bound == !pod.node_name.empty() && known.live == is_live(pod) &&
         known.workload == pod.workload && known.pod_set == pod.pod_set &&
-        known.requests == pod.requests) {
+        *known.requests == pod.requests) {
       return;
     }
   }
   remove_pod(key);
-  if (node.empty() && pod.workload.empty()) return;
   PodEntry entry;
   entry.workload = pod.workload;
   entry.pod_set = pod.pod_set;
   entry.node = node;
   entry.bound = !pod.node_name.empty();
   entry.host = cluster_.hostname_of(node.empty() ? pod.node_name : node);
-  entry.requests = pod.requests;
+  entry.requests = requests_.take(pod.requests);
   entry.live = is_live(pod);
   PodEntry& stored = pods_.emplace(key, std::move(entry)).first->second;
-  if (!stored.workload.empty()) {
-    WorkloadEntry& owner = workloads_[stored.workload];
-    owner.pods.insert(key);
-    if (stored.live) ++owner.live[stored.pod_set];
-  }
+  WorkloadEntry& owner = workloads_[stored.workload];
+  owner.pods.insert(key);
+  if (stored.live) ++owner.live[stored.pod_set];
   if (node.empty()) return;
   if (stored.bound) pods_on_node_[node].insert(key);
   count(key, stored);
 }
 
+// It takes up room on its node, and there is nothing else to know about it.
+void NodeAccount::put_foreign_pod(const std::string& key, const Pod& pod) {
+  if (pods_.contains(key)) remove_pod(key);  // it was of a workload
+  const std::string node = node_for(pod);
+  if (node.empty()) {
+    cluster_.remove_pod(key);
+  } else {
+    cluster_.put_pod(key, node, pod.requests);
+  }
+}
+
 void NodeAccount::remove_pod(const std::string& key) {
   const auto found = pods_.find(key);
-  if (found == pods_.end()) return;
+  if (found == pods_.end()) return cluster_.remove_pod(key);
   const PodEntry gone = found->second;
   const bool was_covered = gone.covered;
   uncount(key, found->second);
   pods_.erase(found);
+  requests_.give_back(gone.requests);
   if (const auto on_node = pods_on_node_.find(gone.node); on_node != pods_on_node_.end()) {
     on_node->second.erase(key);
     if (on_node->second.empty()) pods_on_node_.erase(on_node);
   }
-  if (gone.workload.empty()) return;
   WorkloadEntry& owner = workloads_.at(gone.workload);
   owner.pods.erase(key);
   if (gone.live && --owner.live[gone.pod_set] == 0) owner.live.erase(gone.pod_set);
@@ -248,38 +266,51 @@ NodeAccount::Slot* NodeAccount::slot_of(const PodEntry& pod) {
 
 std::string NodeAccount::domain_of(const PodEntry& pod, const PodSetSlots& slots) const {
   if (slots.by_host()) return pod.host;
-  const auto node = nodes_.find(pod.node);
-  if (node == nodes_.end()) return pod.domain;  // where it was when its node was there
+  const auto waits = waiting_for_.find(pod.node);
+  const NodeId node = cluster_.find_node(pod.node);
+  if (waits == waiting_for_.end() && !cluster_.present(node)) {
+    return pod.domain;  // where it was when its node was there
+  }
   std::vector<std::string> values;
   for (const std::string& level : slots.levels) {
-    const auto label = node->second.node.labels.find(level);
-    values.push_back(label == node->second.node.labels.end() ? "" : label->second);
+    values.push_back(waits == waiting_for_.end() ? label_of(node, level)
+                                                 : label_of(waits->second, level));
   }
   return joined(values);
 }
 
+std::string NodeAccount::label_of(NodeId node, const std::string& label) const {
+  const StringId key = cluster_.find_string(label);
+  const StringId value = key.valid() ? cluster_.label(node, key) : StringId();
+  return value.valid() ? cluster_.text(value) : "";
+}
+
+std::string NodeAccount::label_of(const Waiting& waiting, const std::string& label) const {
+  const auto& labels = waiting_.at(waiting.first).at(waiting.second).labels;
+  const auto found = labels.find(label);
+  return found == labels.end() ? "" : found->second;
+}
+
 void NodeAccount::count(const std::string& key, PodEntry& pod) {
   uncount(key, pod);
-  if (!pod.workload.empty()) {
-    if (const PodSetSlots* slots = slots_of(pod)) {
-      pod.domain = domain_of(pod, *slots);
-      if (Slot* slot = slot_of(pod); slot != nullptr && slot->covered < slot->assigned) {
-        ++slot->covered;
-        pod.covered = true;
-        return book_excess(key, pod, slots->per_pod);
-      }
-      drifted_.insert(pod.workload);
+  if (const PodSetSlots* slots = slots_of(pod)) {
+    pod.domain = domain_of(pod, *slots);
+    if (Slot* slot = slot_of(pod); slot != nullptr && slot->covered < slot->assigned) {
+      ++slot->covered;
+      pod.covered = true;
+      return book_excess(key, pod, slots->per_pod);
     }
-    workloads_.at(pod.workload).uncovered.insert(key);
+    drifted_.insert(pod.workload);
   }
-  cluster_.put_pod(key, pod.node, pod.requests);
+  workloads_.at(pod.workload).uncovered.insert(key);
+  cluster_.put_pod(key, pod.node, *pod.requests);
   pod.booked = true;
 }
 
 void NodeAccount::book_excess(const std::string& key, PodEntry& pod,
                               const api::ResourceAmounts& per_pod) {
   api::ResourceAmounts excess;
-  for (const auto& [resource, amount] : pod.requests) {
+  for (const auto& [resource, amount] : *pod.requests) {
     const auto promised = per_pod.find(resource);
     const int64_t more = amount - (promised == per_pod.end() ? 0 : promised->second);
     if (more > 0) excess[resource] = more;
@@ -299,7 +330,7 @@ void NodeAccount::uncount(const std::string& key, PodEntry& pod) {
   if (!pod.booked) return;
   cluster_.remove_pod(key);
   pod.booked = false;
-  if (was_covered || pod.workload.empty()) return;
+  if (was_covered) return;
   WorkloadEntry& owner = workloads_.at(pod.workload);
   owner.uncovered.erase(key);
   if (owner.holds) drifted_.insert(pod.workload);

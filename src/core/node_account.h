@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "api/topology_assignment.h"
+#include "base/shared_values.h"
 #include "base/time.h"
 #include "core/object.h"
 #include "placement/placer.h"
@@ -111,26 +112,30 @@ class NodeAccount {
     std::string node;  // empty: it takes up no room, or nobody knows where
     std::string host;
     std::string domain;  // of its assignment, where it is counted
-    api::ResourceAmounts requests;
+    SharedValues<api::ResourceAmounts>::Handle requests;
     bool live = false;
     bool bound = false;  // to the node; otherwise it is free to be bound there
     bool covered = false;
     bool booked = false;  // by itself; of a covered one: with what it asks for beyond its slot
   };
 
-  struct NodeEntry {
-    api::Node node;
-    Time created{};
-    std::string host;  // by its label; empty: it has none
-  };
-  using Claim = std::pair<Time, std::string>;  // when the node came, and its name
+  using Claim = std::pair<Time, std::string>;     // when the node came, and its name
+  using Waiting = std::pair<std::string, Claim>;  // for this hostname
 
   [[nodiscard]] std::string node_for(const Pod& pod) const;
   // The pods of a node whose place in the topologies is another one now.
   void count_again(const std::string& node);
-  // Who claims the hostname first takes part.
+  // Whose the hostname is.
+  [[nodiscard]] std::optional<Claim> claim_to(const std::string& host) const;
+  void note_created(const std::string& node, Time created);
+  void wait(const std::string& host, const Claim& claim, const api::Node& node);
+  // Returns the node if it waited.
+  std::optional<api::Node> stop_waiting(const std::string& node);
+  // Gives a hostname that is free to who waits for it longest.
   void promote(const std::string& host);
-  void withdraw_claim(const std::string& node);
+  void put_foreign_pod(const std::string& key, const Pod& pod);
+  [[nodiscard]] std::string label_of(NodeId node, const std::string& label) const;
+  [[nodiscard]] std::string label_of(const Waiting& waiting, const std::string& label) const;
   [[nodiscard]] std::string domain_of(const PodEntry& pod, const PodSetSlots& slots) const;
   // Counts a pod that takes up room; a covered or booked one is first uncounted.
   void count(const std::string& key, PodEntry& pod);
@@ -146,11 +151,15 @@ class NodeAccount {
   placement::Placer placer_;
   TreeId hosts_;                         // every host: where usage is booked by hostname
   std::map<std::string, TreeId> trees_;  // by flavor
-  std::map<std::string, NodeEntry> nodes_;
-  std::map<std::string, std::set<Claim>> claims_;  // by hostname; the first one takes part
+  std::vector<Time> created_;            // by NodeId, of nodes that take part
+  // Nodes that are left out, by the hostname that is another's; and each one's place there.
+  std::map<std::string, std::map<Claim, api::Node>> waiting_;
+  std::map<std::string, Waiting> waiting_for_;
+  // Pods of workloads. Others are in the cluster alone.
   std::map<std::string, std::set<std::string>> pods_on_node_;
   std::map<std::string, WorkloadEntry> workloads_;
   std::map<std::string, PodEntry> pods_;
+  SharedValues<api::ResourceAmounts> requests_;
   std::set<std::string> drifted_;
 };
 

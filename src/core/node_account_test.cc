@@ -104,6 +104,23 @@ TEST_F(NodeAccountTest, PodsOfOthersCountByThemselves) {
   EXPECT_EQ(free_cpu("n2"), 8000);
 }
 
+TEST_F(NodeAccountTest, APodMayBecomeAWorkloadsAndAgainNobodys) {
+  hold(1, 0);
+  Pod foreign = pod("n1");
+  foreign.workload.clear();
+  account_.put_pod("ml/p1", foreign);
+  EXPECT_EQ(free_cpu("n1"), 6000);
+  account_.put_pod("ml/p1", pod("n1"));
+  EXPECT_EQ(free_cpu("n1"), 7000) << "the promise covers it";
+  EXPECT_EQ(account_.live_pods("ml/w"), 1);
+  account_.put_pod("ml/p1", foreign);
+  EXPECT_EQ(free_cpu("n1"), 6000);
+  EXPECT_EQ(account_.live_pods("ml/w"), 0);
+  foreign.phase = PodPhase::kSucceeded;
+  account_.put_pod("ml/p1", foreign);
+  EXPECT_EQ(free_cpu("n1"), 7000);
+}
+
 TEST_F(NodeAccountTest, APodThatIsFreeToBeBoundCountsWhereItMustGo) {
   Pod waiting = pod("", PodPhase::kPending);
   waiting.node_selector["kubernetes.io/hostname"] = "n2";
@@ -136,6 +153,79 @@ TEST_F(NodeAccountTest, ASecondNodeWithTheSameHostnameWaitsForIt) {
   EXPECT_EQ(free_cpu("n1"), 8000);
   account_.remove_node("n1");
   EXPECT_EQ(free_cpu("n1"), 1000) << "now it has the hostname for itself";
+}
+
+// Whoever came first has the hostname, in whatever order that is told.
+TEST_F(NodeAccountTest, TheFirstOfTwoNodesTakesTheHostnameFromTheSecond) {
+  api::Node twin;
+  twin.name = "elder";
+  twin.labels["kubernetes.io/hostname"] = "n1";
+  twin.allocatable = {{"cpu", 1000}};
+  api::Node younger = twin;
+  younger.name = "n1";
+  younger.allocatable = {{"cpu", 8000}};
+  ASSERT_TRUE(account_.put_node(younger, Time(std::chrono::seconds(20))));
+  hold(1, 0);
+  account_.put_pod("ml/p1", pod("n1"));
+  EXPECT_TRUE(account_.put_node(twin, Time(std::chrono::seconds(10))));
+  EXPECT_EQ(free_cpu("n1"), 0) << "its capacity, less what was promised on the hostname";
+  EXPECT_FALSE(account_.put_node(younger, Time(std::chrono::seconds(20)))) << "it waits";
+  twin.labels["kubernetes.io/hostname"] = "n3";
+  EXPECT_TRUE(account_.put_node(twin, Time(std::chrono::seconds(10))));
+  EXPECT_EQ(free_cpu("n1"), 7000) << "the other one is back as it was";
+  EXPECT_EQ(free_cpu("n3"), 1000);
+  account_.remove_node("n1");
+  EXPECT_TRUE(account_.put_node(younger, Time(std::chrono::seconds(30))));
+  EXPECT_EQ(free_cpu("n1"), 7000);
+}
+
+// A node that is left out is still in its rack.
+TEST_F(NodeAccountTest, PodsOnANodeThatIsLeftOutAreWhereItsLabelsSay) {
+  account_.set_tree("racks", topology::TreeSpec{"r", {"rack"}, {}, {}});
+  api::Node elder;
+  elder.name = "elder";
+  elder.labels = {{"kubernetes.io/hostname", "same"}, {"rack", "r1"}};
+  elder.allocatable = {{"cpu", 8000}, {"pods", 100}};
+  api::Node younger = elder;
+  younger.name = "younger";
+  ASSERT_TRUE(account_.put_node(elder, Time(std::chrono::seconds(10))));
+  EXPECT_FALSE(account_.put_node(younger, Time(std::chrono::seconds(20))));
+  api::TopologyAssignment assignment{{"rack"}, {}};
+  assignment.domains.push_back({{"r1"}, 1});
+  account_.hold("ml/w", {{"main", {{"cpu", 1000}}, "racks", assignment}});
+  account_.put_pod("ml/p1", pod("younger"));
+  EXPECT_TRUE(account_.drift("ml/w").empty());
+  EXPECT_TRUE(account_.take_drifted().empty());
+  EXPECT_FALSE(account_.put_node(younger, Time(std::chrono::seconds(20))));
+  EXPECT_TRUE(account_.take_drifted().empty()) << "nothing new was told";
+  younger.labels["rack"] = "r2";
+  EXPECT_FALSE(account_.put_node(younger, Time(std::chrono::seconds(20))));
+  EXPECT_EQ(account_.drift("ml/w"), (std::vector<Drift>{{"main", "r2", 0, 1}}));
+}
+
+// They wait in the order in which they came, and with what was told of them meanwhile.
+TEST_F(NodeAccountTest, OfThreeNodesWithOneHostnameTheNextFollows) {
+  api::Node node;
+  node.labels["kubernetes.io/hostname"] = "same";
+  const auto put = [&](const char* name, int64_t cpu, int created) {
+    node.name = name;
+    node.allocatable = {{"cpu", cpu}, {"pods", 100}};
+    return account_.put_node(node, Time(std::chrono::seconds(created))).has_value();
+  };
+  EXPECT_TRUE(put("a", 1000, 1));
+  EXPECT_FALSE(put("c", 3000, 3));
+  EXPECT_FALSE(put("b", 2000, 2));
+  EXPECT_FALSE(put("b", 2500, 2));
+  account_.remove_node("a");
+  EXPECT_EQ(free_cpu("same"), 2500);
+  node.labels["kubernetes.io/hostname"] = "another";
+  EXPECT_TRUE(put("b", 2500, 2));
+  EXPECT_EQ(free_cpu("same"), 3000);
+  EXPECT_EQ(free_cpu("another"), 2500);
+  account_.remove_node("c");
+  node.labels["kubernetes.io/hostname"] = "same";
+  EXPECT_TRUE(put("a", 1000, 9));
+  EXPECT_EQ(free_cpu("same"), 1000);
 }
 
 }  // namespace

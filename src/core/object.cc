@@ -3,24 +3,28 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
+#include "base/json_path.h"
 #include "core/adapter.h"
 #include "core/names.h"
 
 namespace phalanx::core {
 namespace {
 
-std::string_view text_of(const json::object& object, std::string_view field) {
-  const json::value* value = object.if_contains(field);
-  if (value == nullptr || !value->is_string()) return {};
-  return value->get_string();
-}
-
 PodPhase phase_of(std::string_view text) {
   if (text == "Running") return PodPhase::kRunning;
   if (text == "Succeeded") return PodPhase::kSucceeded;
   if (text == "Failed") return PodPhase::kFailed;
   return PodPhase::kPending;
+}
+
+std::optional<int64_t> read_rank(const std::string& text) {
+  int64_t rank = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, rank);
+  if (code != std::errc() || stop != end || rank < 0) return std::nullopt;
+  return rank;
 }
 
 Pod read_pod(const JsonReader& object, const api::ObjectMeta& meta) {
@@ -36,7 +40,10 @@ Pod read_pod(const JsonReader& object, const api::ObjectMeta& meta) {
   pod.workload = meta.namespace_ + "/" + *workload;
   const std::string* pod_set = meta.label(names::kPodSetLabel);
   pod.pod_set = pod_set == nullptr ? std::string(names::kDefaultPodSet) : *pod_set;
-  pod.labels = meta.labels;
+  for (const auto& [label, value] : meta.labels) {
+    if (const auto rank = read_rank(value)) pod.ranks.emplace_back(label, *rank);
+  }
+  pod.ranks.shrink_to_fit();
   pod.node_selector = spec.string_map("nodeSelector");
   spec.each("schedulingGates", [&](const json::value& value, const std::string& path) {
     const JsonReader gate(&value, path, object.status());
@@ -89,11 +96,21 @@ void read_body(Object& object, const JsonReader& reader, const api::ObjectMeta& 
 
 }  // namespace
 
+std::string full_name(const api::ObjectKey& key) {
+  return key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
+}
+
+api::ObjectKey key_of(api::Kind kind, const std::string& full_name) {
+  const size_t slash = full_name.find('/');
+  if (slash == std::string::npos) return {kind, "", full_name};
+  return {kind, full_name.substr(0, slash), full_name.substr(slash + 1)};
+}
+
 Result<Object> decode_object(const json::value& document, const Adapters& adapters) {
   if (!document.is_object()) return fail("the document is no object");
   const json::object& fields = document.get_object();
-  const std::string_view version = text_of(fields, "apiVersion");
-  const std::string_view name = text_of(fields, "kind");
+  const std::string_view version = string_field(fields, "apiVersion");
+  const std::string_view name = string_field(fields, "kind");
   const auto kind = api::find_kind(version, name);
   if (!kind) return fail(fmt::format("{} {} is a kind that is not read here", version, name));
   DecodeStatus meta_status;

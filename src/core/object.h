@@ -31,7 +31,8 @@ struct Pod {
   // Of pods that carry the workload annotation; empty of others.
   std::string workload;  // "namespace/name"
   std::string pod_set;
-  std::map<std::string, std::string> labels;
+  // Labels that are a number: one of them may say its rank. Which one, its workload knows.
+  std::vector<std::pair<std::string, int64_t>> ranks;
   std::map<std::string, std::string> node_selector;
   bool gated = false;            // our gate
   json::array scheduling_gates;  // as written, while gated
@@ -91,6 +92,10 @@ struct Object {
                Topology, api::ResourceFlavor, api::ClusterQueue, api::LocalQueue, api::Workload>
       body;
 };
+
+// "namespace/name", or the name alone; and that taken apart.
+std::string full_name(const api::ObjectKey& key);
+api::ObjectKey key_of(api::Kind kind, const std::string& full_name);
 
 // Decodes a document of an API server. An object that makes no sense becomes Unreadable, so that
 // the core can say so; an Error means that not even its key can be read, or that nobody wants its

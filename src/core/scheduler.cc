@@ -238,11 +238,10 @@ void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& qu
                                fmt::format("fits in ClusterQueue {}", queue.meta.name),
                                {{"podSets", std::move(placed)}}});
   const std::string& uid = workload.object.meta.uid;
+  // Quota is reserved in the same moment: one Event says both.
   outbox_.submit(
       std::move(*write),
-      {{key, uid, false, "QuotaReserved",
-        fmt::format("Quota reserved in ClusterQueue {}", queue.meta.name)},
-       {key, uid, false, "Admitted", fmt::format("Admitted by ClusterQueue {}", queue.meta.name)}});
+      {{key, uid, false, "Admitted", fmt::format("Admitted by ClusterQueue {}", queue.meta.name)}});
   forget(name);
 }
 
@@ -296,8 +295,14 @@ void Scheduler::tell(const std::vector<std::string>& workloads) {
     }
     auto write = pending_write(state_, *workload, no->reason, no->message);
     if (!write) continue;
-    outbox_.submit(std::move(*write),
-                   {{key, workload->object.meta.uid, true, "Pending", no->message}});
+    std::vector<Notice> notices{{key, workload->object.meta.uid, true, "Pending", no->message}};
+    // Who submitted a job looks there first.
+    if (const auto job = state_.job_of_uid.find(workload->job_uid());
+        job != state_.job_of_uid.end()) {
+      notices.push_back({job->second, workload->job_uid(), true, "Pending",
+                         fmt::format("Workload {} waits: {}", key.name, no->message)});
+    }
+    outbox_.submit(std::move(*write), std::move(notices));
   }
 }
 

@@ -152,11 +152,6 @@ void State::hold_again(const std::string& flavor) {
   }
 }
 
-uint64_t State::version(const api::ObjectKey& key) const {
-  const Known* entry = find(known, key);
-  return entry == nullptr ? 0 : entry->resource_version;
-}
-
 const api::ResourceFlavor* State::flavor(const std::string& name) const {
   return find(flavors, name);
 }
@@ -205,16 +200,6 @@ api::ContainerDefaults State::container_defaults(const std::string& namespace_) 
 
 api::ObjectKey workload_key(const api::Workload& workload) {
   return {api::Kind::kWorkload, workload.namespace_, workload.name};
-}
-
-std::string full_name(const api::ObjectKey& key) {
-  return key.namespace_.empty() ? key.name : key.namespace_ + "/" + key.name;
-}
-
-api::ObjectKey key_of(api::Kind kind, const std::string& full_name) {
-  const size_t slash = full_name.find('/');
-  if (slash == std::string::npos) return {kind, "", full_name};
-  return {kind, full_name.substr(0, slash), full_name.substr(slash + 1)};
 }
 
 Activity activity_of(const State& state, const api::ClusterQueue& queue) {

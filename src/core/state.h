@@ -15,17 +15,13 @@
 #include "api/topology_assignment.h"
 #include "core/adapter.h"
 #include "core/configuration.h"
+#include "core/known_objects.h"
 #include "core/node_account.h"
 #include "core/object.h"
 #include "placement/pod_set.h"
 #include "quota/ledger.h"
 
 namespace phalanx::core {
-
-struct Known {
-  std::string uid;
-  uint64_t resource_version = 0;
-};
 
 // A Workload with what is derived from it.
 struct WorkloadState {
@@ -63,7 +59,7 @@ struct State {
   Configuration configuration;
   const Adapters* adapters = nullptr;
 
-  std::map<api::ObjectKey, Known> known;  // every object, with its version
+  KnownObjects known;
   std::map<std::string, api::Namespace> namespaces;
   std::map<std::string, api::LimitRange> limit_ranges;  // by full name
   std::map<std::string, api::PriorityClass> priority_classes;
@@ -81,6 +77,7 @@ struct State {
   std::map<std::string, std::set<std::string>> workloads_of_local_queue;
   std::map<std::string, std::set<std::string>> local_queues_of_cluster_queue;
   std::map<std::string, std::set<std::string>> pods_of_workload;
+  std::map<std::string, std::set<std::string>> gated_pods_of_workload;  // of these, by our gate
   std::map<std::string, api::ObjectKey> job_of_uid;
 
   quota::Ledger ledger;
@@ -93,7 +90,6 @@ struct State {
   // Books once more what workloads hold that are placed in a flavor whose tree is another one now.
   void hold_again(const std::string& flavor);
 
-  [[nodiscard]] uint64_t version(const api::ObjectKey& key) const;
   [[nodiscard]] const api::ResourceFlavor* flavor(const std::string& name) const;
   [[nodiscard]] const api::ClusterQueue* cluster_queue_of(const WorkloadState& workload) const;
   [[nodiscard]] const Job* job_of(const WorkloadState& workload) const;
@@ -105,9 +101,6 @@ struct State {
 };
 
 api::ObjectKey workload_key(const api::Workload& workload);
-// "namespace/name" taken apart.
-api::ObjectKey key_of(api::Kind kind, const std::string& full_name);
-std::string full_name(const api::ObjectKey& key);
 
 // Whether a queue admits, and if not why, in the words of its Active condition.
 struct Activity {

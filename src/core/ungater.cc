@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "core/names.h"
 
@@ -20,13 +19,9 @@ struct Domain {
 };
 
 std::optional<int64_t> rank_of(const Pod& pod, const std::string& label) {
-  const auto found = pod.labels.find(label);
-  if (found == pod.labels.end()) return std::nullopt;
-  int64_t rank = 0;
-  const char* end = found->second.data() + found->second.size();
-  const auto [stop, code] = std::from_chars(found->second.data(), end, rank);
-  if (code != std::errc() || stop != end || rank < 0) return std::nullopt;
-  return rank;
+  const auto found = std::ranges::find(pod.ranks, label, &std::pair<std::string, int64_t>::first);
+  if (found == pod.ranks.end()) return std::nullopt;
+  return found->second;
 }
 
 class PodSetUngater {
@@ -162,9 +157,8 @@ class PodSetUngater {
     }
     const api::ObjectKey key = key_of(api::Kind::kPod, waiting.name);
     api::ObjectMeta meta;
-    const Known& known = state_.known.at(key);
-    meta.uid = known.uid;
-    meta.resource_version = known.resource_version;
+    meta.uid = state_.known.uid(key);
+    meta.resource_version = state_.known.version(key);
     Verdict verdict;
     verdict.write = merge_patch(key, meta,
                                 {{"spec", json::object{{"nodeSelector", std::move(selector)},
@@ -172,7 +166,7 @@ class PodSetUngater {
     verdict.decision =
         Decision{"ungate",
                  key,
-                 {{key.text(), known.resource_version},
+                 {{key.text(), meta.resource_version},
                   {workload_key(workload_.object).text(), workload_.object.meta.resource_version}},
                  waiting.rank ? fmt::format("rank {}", *waiting.rank) : "next in line",
                  {{"domain", fmt::format("{}", fmt::join(domain.values, "/"))}}};
@@ -199,16 +193,21 @@ class PodSetUngater {
 Ungating ungate(const State& state, const Outbox& outbox, const Expected& expected,
                 const std::string& name) {
   Ungating result;
+  // Most events of pods are of those that run.
+  const auto gated = state.gated_pods_of_workload.find(name);
+  if (gated == state.gated_pods_of_workload.end() ||
+      std::ranges::all_of(gated->second, [&](const auto& pod) { return expected.contains(pod); })) {
+    return result;
+  }
   const WorkloadState* workload = state.workload(name);
-  const auto pods = state.pods_of_workload.find(name);
-  if (workload == nullptr || pods == state.pods_of_workload.end() || !workload->admitted() ||
-      workload->evicted() || workload->object.finished || workload->object.meta.deleted) {
+  if (workload == nullptr || !workload->admitted() || workload->evicted() ||
+      workload->object.finished || workload->object.meta.deleted) {
     return result;
   }
   for (size_t i = 0; i < workload->object.pod_sets.size(); ++i) {
     if (!workload->assignments[i]) continue;
     std::vector<std::pair<std::string, const Pod*>> own;
-    for (const std::string& pod_name : pods->second) {
+    for (const std::string& pod_name : state.pods_of_workload.at(name)) {
       const Pod& pod = state.pods.at(pod_name);
       if (pod.pod_set == workload->object.pod_sets[i].name) own.emplace_back(pod_name, &pod);
     }

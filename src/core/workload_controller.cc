@@ -67,7 +67,7 @@ class Life {
   [[nodiscard]] bool is_the_jobs_own() const {
     const auto job = state_.job_of_uid.find(workload_.job_uid());
     return job != state_.job_of_uid.end() &&
-           workload_name(job->second, state_.jobs.at(job->second)) == object_.name;
+           workload_of(state_, job->second, state_.jobs.at(job->second)) == &workload_;
   }
 
   // The user's pod templates are kept in it: it must not go before they are restored.

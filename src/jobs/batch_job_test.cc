@@ -100,5 +100,22 @@ TEST(BatchJobTest, WhatAStartPutsInAStopTakesOutAgain) {
   EXPECT_FALSE(adapter.restore_patch(job, std::span(&original, 1)));
 }
 
+// Kueue's Workloads do not have them, and no API server lets them go.
+TEST(BatchJobTest, LabelsOfTheJobControllerStayWhateverTheWorkloadSays) {
+  const core::Job job = read(spec_with(
+      "parallelism: 1",
+      "{labels: {batch.kubernetes.io/job-name: j, job-name: j, kueue.x-k8s.io/podset: main}}"));
+  const core::Job written = read(spec_with("parallelism: 1"));
+  const api::PodTemplate* original = &written.pod_sets[0].pod_template;
+  const BatchJobAdapter adapter;
+  const auto restored = adapter.restore_patch(job, std::span(&original, 1));
+  ASSERT_TRUE(restored);
+  EXPECT_EQ(json::serialize(*restored),
+            R"({"spec":{"template":{"metadata":{"labels":{"kueue.x-k8s.io/podset":null}}}}})");
+  const core::Job restarted =
+      read(spec_with("parallelism: 1", "{labels: {batch.kubernetes.io/job-name: j, job-name: j}}"));
+  EXPECT_FALSE(adapter.restore_patch(restarted, std::span(&original, 1)));
+}
+
 }  // namespace
 }  // namespace phalanx::jobs

@@ -64,7 +64,45 @@ StringId Cluster::label(const NodeRecord& node, StringId key) {
   return found == node.labels.end() || found->first != key ? StringId() : found->second;
 }
 
-Result<void> Cluster::put_node(const api::Node& node) {
+NodeId Cluster::node_with_host(std::string_view hostname) const {
+  const HostId host = host_names_.find(hostname);
+  return host.valid() ? host_nodes_[host.value] : NodeId();
+}
+
+std::optional<api::Node> Cluster::node(NodeId id) const {
+  if (!present(id)) return std::nullopt;
+  const NodeRecord& record = nodes_[id.value];
+  api::Node node;
+  node.name = node_name(id);
+  for (const auto& [key, value] : record.labels) node.labels[text(key)] = text(value);
+  for (size_t index = 0; index < resources_.size(); ++index) {
+    const int64_t amount = allocatable(id, ResourceId(index));
+    if (amount != 0) node.allocatable[resource_name(ResourceId(index))] = amount;
+  }
+  node.taints = taints(record.taints);
+  node.unschedulable = !record.schedulable;
+  node.ready = record.ready;
+  return node;
+}
+
+// Whether it offers just what the node says.
+bool Cluster::has_capacity(NodeId id, const api::Node& node) const {
+  const NodeRecord& record = nodes_[id.value];
+  if (record.ready != node.ready || record.schedulable == node.unschedulable) return false;
+  for (const auto& [name, amount] : node.allocatable) {
+    const ResourceId resource = resources_.find(name);
+    if (amount != (resource.valid() ? allocatable(id, resource) : 0)) return false;
+  }
+  for (size_t index = 0; index < resources_.size(); ++index) {
+    const ResourceId resource(index);
+    if (allocatable(id, resource) != 0 && !node.allocatable.contains(resource_name(resource))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Result<bool> Cluster::put_node(const api::Node& node) {
   const NodeId id = intern_node(node.name);
   const auto hostname = node.labels.find(std::string(api::kHostnameLabel));
   const HostId host = hostname == node.labels.end() ? HostId() : intern_host(hostname->second);
@@ -78,17 +116,20 @@ Result<void> Cluster::put_node(const api::Node& node) {
     }
   }
 
-  NodeRecord& record = nodes_[id.value];
-  attach_everywhere(id, -1);
-  if (record.host.valid()) host_nodes_[record.host.value] = NodeId();
-
   std::vector<std::pair<StringId, StringId>> labels;
   for (const auto& [key, value] : node.labels) {
     labels.emplace_back(strings_.intern(key), strings_.intern(value));
   }
   std::ranges::sort(labels);
   const TaintSetId taints = intern_taints(node.taints);
-  if (!record.present || labels != record.labels || taints != record.taints) ++label_version_;
+  NodeRecord& record = nodes_[id.value];
+  const bool moved = !record.present || labels != record.labels;
+  // What says nothing new, like most of what kubelets write, must wake nobody.
+  if (!moved && taints == record.taints && has_capacity(id, node)) return false;
+
+  attach_everywhere(id, -1);
+  if (record.host.valid()) host_nodes_[record.host.value] = NodeId();
+  if (moved || taints != record.taints) ++label_version_;
   record.labels = std::move(labels);
   record.labels.shrink_to_fit();
   record.taints = taints;
@@ -104,7 +145,7 @@ Result<void> Cluster::put_node(const api::Node& node) {
     slot(allocatable_, resources_.intern(name), id.value) = amount;
   }
   attach_everywhere(id, +1);
-  return {};
+  return moved;
 }
 
 void Cluster::remove_node(std::string_view name) {
@@ -170,17 +211,25 @@ void Cluster::attach(DomainTree& tree, NodeId node, int sign) {
 
 void Cluster::put_pod(const std::string& key, std::string_view node_name,
                       const api::ResourceAmounts& requests) {
-  remove_pod(key);
-  PodRecord record{intern_node(node_name), make_request(requests)};
-  add_other(record.node, record.requests, +1);
-  pods_.emplace(key, std::move(record));
+  const NodeId node = intern_node(node_name);
+  RequestVector request = make_request(requests);
+  const auto found = pods_.find(key);
+  if (found != pods_.end()) {
+    if (found->second.node == node && *found->second.requests == request) return;
+    remove_pod(key);
+  }
+  const PodRecord record{node, pod_requests_.take(std::move(request))};
+  add_other(node, *record.requests, +1);
+  pods_.emplace(key, record);
 }
 
 void Cluster::remove_pod(const std::string& key) {
   const auto found = pods_.find(key);
   if (found == pods_.end()) return;
-  add_other(found->second.node, found->second.requests, -1);
+  const PodRecord record = found->second;
   pods_.erase(found);
+  add_other(record.node, *record.requests, -1);
+  pod_requests_.give_back(record.requests);
 }
 
 void Cluster::add_other(NodeId node, const RequestVector& requests, int sign) {

@@ -23,6 +23,7 @@
 #include "api/pod.h"
 #include "base/error.h"
 #include "base/interner.h"
+#include "base/shared_values.h"
 #include "base/strong_id.h"
 #include "topology/domain_tree.h"
 
@@ -33,7 +34,7 @@ struct Request {
   ResourceId resource;
   int64_t amount = 0;
 
-  bool operator==(const Request&) const = default;
+  auto operator<=>(const Request&) const = default;
 };
 using RequestVector = std::vector<Request>;
 
@@ -75,8 +76,9 @@ class Cluster {
   Cluster(const Cluster&) = delete;
   Cluster& operator=(const Cluster&) = delete;
 
-  // Nodes. Putting a node that exists changes it. Two nodes may not share a hostname label.
-  Result<void> put_node(const api::Node& node);
+  // Nodes. Putting a node that exists changes it. Two nodes may not share a hostname label. Returns
+  // whether that changed its place: it is new, or it has other labels.
+  Result<bool> put_node(const api::Node& node);
   void remove_node(std::string_view name);
 
   // Pods that were not placed through an admitted workload. `key` identifies the pod.
@@ -119,6 +121,13 @@ class Cluster {
   }
   [[nodiscard]] size_t resource_count() const { return resources_.size(); }
   [[nodiscard]] const std::string& node_name(NodeId id) const { return node_names_.text(id); }
+  // Invalid if it was never put.
+  [[nodiscard]] NodeId find_node(std::string_view name) const { return node_names_.find(name); }
+  // The node that has the hostname label, invalid if none has.
+  [[nodiscard]] NodeId node_with_host(std::string_view hostname) const;
+  [[nodiscard]] bool present(NodeId id) const { return id.valid() && nodes_[id.value].present; }
+  // As it was put, but without what it has nothing of; nullopt if it is not there.
+  [[nodiscard]] std::optional<api::Node> node(NodeId id) const;
 
   // The hostname label that a node has or had last, else its name: what assignments call it.
   [[nodiscard]] std::string hostname_of(std::string_view node_name) const;
@@ -154,7 +163,7 @@ class Cluster {
   };
   struct PodRecord {
     NodeId node;
-    RequestVector requests;
+    SharedValues<RequestVector>::Handle requests;
   };
   struct UsageRecord {
     TreeId tree;  // meaningful for aggregate topologies
@@ -171,6 +180,7 @@ class Cluster {
 
   [[nodiscard]] static int64_t at(const Columns& columns, ResourceId resource, size_t index);
   static int64_t& slot(Columns& columns, ResourceId resource, size_t index);
+  [[nodiscard]] bool has_capacity(NodeId id, const api::Node& node) const;
   NodeId intern_node(std::string_view name);
   HostId intern_host(std::string_view name);
   TaintSetId intern_taints(const std::vector<api::Taint>& taints);
@@ -207,7 +217,8 @@ class Cluster {
   Columns allocatable_;             // by resource, NodeId
   Columns other_;                   // pods outside admitted workloads; by resource, NodeId
   Columns used_;                    // admitted usage; by resource, HostId
-  std::map<std::string, PodRecord> pods_;
+  SharedValues<RequestVector> pod_requests_;
+  boost::unordered_flat_map<std::string, PodRecord> pods_;
   std::map<std::string, std::vector<UsageRecord>> usages_;
   std::vector<std::unique_ptr<DomainTree>> trees_;
   std::vector<UndoEntry> undo_;

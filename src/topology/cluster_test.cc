@@ -225,6 +225,50 @@ TEST_F(ClusterTest, APodThatIsPutAgainReplacesItself) {
   cluster_.remove_pod("unknown");
 }
 
+// Kubelets write every few minutes, and a hundred thousand of them must not wake anybody.
+TEST_F(ClusterTest, WhatSaysNothingNewChangesNothing) {
+  const TreeId hosts = cluster_.add_tree(by_host());
+  api::Node node = make_node("n1", "b1", "r1");
+  node.allocatable["hugepages-1Gi"] = 0;
+  EXPECT_EQ(cluster_.put_node(node), true);
+  cluster_.put_pod("p", "n1", {{"cpu", 100}});
+  EXPECT_EQ(free(hosts, {"n1"}), 3900);
+  const uint64_t labels = cluster_.label_version();
+  const uint64_t gains = cluster_.tree(hosts).gains();
+  EXPECT_EQ(cluster_.put_node(node), false);
+  cluster_.put_pod("p", "n1", {{"cpu", 100}});
+  EXPECT_EQ(cluster_.label_version(), labels);
+  EXPECT_EQ(cluster_.tree(hosts).gains(), gains);
+  node.allocatable["cpu"] = 5000;
+  EXPECT_EQ(cluster_.put_node(node), false) << "its place is the same";
+  EXPECT_EQ(free(hosts, {"n1"}), 4900);
+  node.allocatable.erase("cpu");
+  EXPECT_EQ(cluster_.put_node(node), false);
+  EXPECT_EQ(free(hosts, {"n1"}), -100);
+}
+
+TEST_F(ClusterTest, ANodeIsToldAsItWasPut) {
+  api::Node node = make_node("n1", "b1", "r1");
+  node.unschedulable = true;
+  node.taints = {{"dedicated", "gpu", "NoSchedule"}};
+  put(node);
+  const NodeId id = cluster_.find_node("n1");
+  EXPECT_EQ(cluster_.node_with_host("n1"), id);
+  const auto told = cluster_.node(id);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(told->name, "n1");
+  EXPECT_EQ(told->labels, node.labels);
+  EXPECT_EQ(told->allocatable, node.allocatable);
+  EXPECT_EQ(told->taints, node.taints);
+  EXPECT_TRUE(told->unschedulable);
+  EXPECT_TRUE(told->ready);
+  cluster_.remove_node("n1");
+  EXPECT_FALSE(cluster_.node(id));
+  EXPECT_FALSE(cluster_.present(id));
+  EXPECT_FALSE(cluster_.node_with_host("n1").valid());
+  EXPECT_FALSE(cluster_.find_node("unknown").valid());
+}
+
 TEST_F(ClusterTest, ANodeThatIsNotReadyComesBackWithItsAccount) {
   const TreeId hosts = cluster_.add_tree(by_host());
   api::Node node = make_node("n1", "b1", "r1");
