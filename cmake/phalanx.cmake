@@ -1,5 +1,6 @@
 # One directory is one static library is one target: phalanx_library(base DEPENDS ...) makes
-# phalanx_base from every .cc of the directory, and phalanx_base_test from every *_test.cc.
+# phalanx_base from every .cc of the directory, and phalanx_base_test from every *_test.cc, which may
+# need more (TEST_DEPENDS).
 
 add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wshadow -Wconversion -Wno-sign-conversion
                     -Wnon-virtual-dtor -Woverloaded-virtual -Wimplicit-fallthrough)
@@ -31,7 +32,7 @@ if(PHALANX_FUZZ)
 endif()
 
 function(phalanx_library name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;TEST_DEPENDS" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS *.cc)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$|/main\\.cc$")
@@ -40,7 +41,7 @@ function(phalanx_library name)
   target_link_libraries(phalanx_${name} PUBLIC ${ARG_DEPENDS})
   if(tests)
     add_executable(phalanx_${name}_test ${tests})
-    target_link_libraries(phalanx_${name}_test PRIVATE phalanx_${name} GTest::gtest_main)
+    target_link_libraries(phalanx_${name}_test PRIVATE phalanx_${name} ${ARG_TEST_DEPENDS} GTest::gtest_main)
     add_test(NAME ${name} COMMAND phalanx_${name}_test)
     set_tests_properties(${name} PROPERTIES
       TIMEOUT 600

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-layers=(base api topology placement quota core jobs gang grove admission kube serve manager sim cli)
+layers=(base api topology placement quota core jobs gang grove admission serve kube manager sim cli)
 
 find src -name '*.h' -o -name '*.cc' | sort | xargs awk -v layers="${layers[*]}" '
   BEGIN {

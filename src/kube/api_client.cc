@@ -107,15 +107,12 @@ Answer<json::value> ApiClient::remove(const std::string& path,
   return send(delete_request(path, preconditions));
 }
 
-Result<std::vector<json::value>> ApiClient::list(api::Kind kind) {
+Answer<std::vector<json::value>> ApiClient::list(api::Kind kind) {
   std::vector<json::value> documents;
   std::string token;
   do {
     auto answer = send(list_request(resource_of(kind), kPageSize, token));
-    if (!answer) {
-      return fail(
-          fmt::format("{} cannot be listed: {}", api::info(kind).plural, answer.error().message));
-    }
+    if (!answer) return std::unexpected(answer.error());
     DecodeStatus status;
     const JsonReader reader(&*answer, "", status);
     token = reader.object("metadata").string("continue");

@@ -36,9 +36,11 @@ class ApiClient {
   Answer<json::value> remove(const std::string& path,
                              const DeletePreconditions& preconditions = {});
   Answer<json::value> send(HttpRequest request);
+  // From any thread: nothing is answered any more.
+  void interrupt() { transport_.interrupt(); }
 
   // Everything of a kind, with kind and apiVersion in each document.
-  Result<std::vector<json::value>> list(api::Kind kind);
+  Answer<std::vector<json::value>> list(api::Kind kind);
 
   // As kubectl apply --server-side does, for somebody who owns the object.
   Result<json::value> apply(const json::value& document);

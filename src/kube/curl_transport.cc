@@ -7,6 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
+#include "base/wall_clock.h"
+#include "kube/curl_loop.h"
 
 namespace phalanx::kube {
 namespace {
@@ -17,15 +19,6 @@ constexpr long kKeepAliveIdleSeconds = 15;
 constexpr long kKeepAliveIntervalSeconds = 5;
 constexpr long kKeptConnections = 128;
 constexpr size_t kMostPosted = 1 << 20;
-
-Time wall_now() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-}
-
-void initialise_curl() {
-  static const CURLcode kInitialised = curl_global_init(CURL_GLOBAL_DEFAULT);
-  CHECK(kInitialised == CURLE_OK);
-}
 
 curl_blob blob_of(const std::string& text) {
   // It is copied, so that it is not changed.
@@ -62,9 +55,9 @@ struct CurlTransport::Exchange {
   HttpRequest request;
   Received received;
   Answered answered;
-  CURL* handle = nullptr;  // nullptr: waits for credentials
+  CURL* handle = nullptr;    // nullptr: waits for credentials
+  uint64_t certificate = 0;  // which one the handle has
   curl_slist* headers = nullptr;
-  curl_slist* connect_to = nullptr;
   std::string data;     // came in, not handed over yet
   bool listed = false;  // in with_data_
   std::array<char, CURL_ERROR_SIZE> error{};
@@ -72,10 +65,7 @@ struct CurlTransport::Exchange {
   Exchange() = default;
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
-  ~Exchange() {
-    curl_slist_free_all(headers);
-    curl_slist_free_all(connect_to);
-  }
+  ~Exchange() { curl_slist_free_all(headers); }
 
   [[nodiscard]] int status() const {
     long code = 0;
@@ -95,46 +85,104 @@ struct CurlTransport::Exchange {
   }
 };
 
-// The handles of the library.
-class CurlTransport::Curl {
+// The handles of the library, each for one exchange at a time. What all requests have in common is
+// set when a handle is made: certificates are copied there, and they are many times the size of
+// most requests.
+class CurlTransport::Handles {
  public:
-  Curl() {
-    initialise_curl();
-    multi = curl_multi_init();
-    CHECK(multi != nullptr);
-    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, kKeptConnections);
+  Handles(CurlLoop& loop, const ClusterAccess& access) : loop_(loop), access_(access) {
+    url_ = access.server;
+    if (access.server_name.empty()) return;
+    // The name goes where the host stands, so that it is what is verified, and the connection to
+    // where the host really is.
+    const auto [host, port] = host_and_port(url_);
+    url_.replace(url_.find("://") + 3, host.size(), access.server_name);
+    const std::string redirected = fmt::format("{}:{}:{}:{}", access.server_name, port, host, port);
+    connect_to_ = curl_slist_append(nullptr, redirected.c_str());
   }
-  ~Curl() {
-    for (CURL* handle : spare) curl_easy_cleanup(handle);
-    curl_multi_cleanup(multi);
+  ~Handles() {
+    drop_spare();
+    curl_slist_free_all(connect_to_);
   }
-  Curl(const Curl&) = delete;
-  Curl& operator=(const Curl&) = delete;
+  Handles(const Handles&) = delete;
+  Handles& operator=(const Handles&) = delete;
 
-  CURL* take() {
-    if (spare.empty()) return curl_easy_init();
-    CURL* handle = spare.back();
-    spare.pop_back();
+  void start(Exchange& exchange, const Credentials& credentials) {
+    exchange.handle = take(credentials);
+    exchange.certificate = certificate_;
+    set_up_request(exchange, credentials);
+    loop_.add(exchange.handle);
+  }
+  // The exchange can be given up at any time after it was started.
+  void end(Exchange& exchange) {
+    CURL* handle = std::exchange(exchange.handle, nullptr);
+    if (handle == nullptr) return;
+    loop_.remove(handle);
+    curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
+    if (exchange.certificate == certificate_) {
+      spare_.push_back(handle);
+    } else {
+      curl_easy_cleanup(handle);
+    }
+  }
+
+ private:
+  CURL* take(const Credentials& credentials) {
+    if (credentials.certificate != certificate_pem_ || credentials.key != key_pem_) {
+      drop_spare();
+      ++certificate_;
+      certificate_pem_ = credentials.certificate;
+      key_pem_ = credentials.key;
+    }
+    if (spare_.empty()) return make();
+    CURL* handle = spare_.back();
+    spare_.pop_back();
     return handle;
   }
-  void give_back(CURL* handle) {
-    curl_multi_remove_handle(multi, handle);
-    curl_easy_reset(handle);
-    spare.push_back(handle);
+
+  CURL* make() const {
+    CURL* handle = curl_easy_init();
+    CHECK(handle != nullptr);
+    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
+    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Exchange::take_data);
+    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
+    curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(handle, CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
+    curl_easy_setopt(handle, CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+    if (connect_to_ != nullptr) curl_easy_setopt(handle, CURLOPT_CONNECT_TO, connect_to_);
+    if (!access_.proxy.empty()) curl_easy_setopt(handle, CURLOPT_PROXY, access_.proxy.c_str());
+    set_up_tls(handle);
+    return handle;
   }
 
-  void set_up(Exchange& exchange, const ClusterAccess& access, const Credentials& credentials) {
+  void set_up_tls(CURL* handle) const {
+    curl_easy_setopt(handle, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, access_.insecure ? 0L : 1L);
+    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, access_.insecure ? 0L : 2L);
+    if (!access_.authority.empty()) {
+      const curl_blob authority = blob_of(access_.authority);
+      curl_easy_setopt(handle, CURLOPT_CAINFO_BLOB, &authority);
+    }
+    if (certificate_pem_.empty()) return;
+    const curl_blob certificate = blob_of(certificate_pem_);
+    const curl_blob key = blob_of(key_pem_);
+    curl_easy_setopt(handle, CURLOPT_SSLCERT_BLOB, &certificate);
+    curl_easy_setopt(handle, CURLOPT_SSLKEY_BLOB, &key);
+  }
+
+  // All that one request may have otherwise than the one before it.
+  void set_up_request(Exchange& exchange, const Credentials& credentials) const {
     CURL* handle = exchange.handle;
     const HttpRequest& request = exchange.request;
     const auto header = [&](const std::string& line) {
       exchange.headers = curl_slist_append(exchange.headers, line.c_str());
     };
-    curl_easy_setopt(handle, CURLOPT_PRIVATE, &exchange);
-    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, std::string(name_of(request.method)).c_str());
-    if (request.method != Method::kGet) {
+    if (request.method == Method::kGet) {
+      curl_easy_setopt(handle, CURLOPT_HTTPGET, 1L);  // no body, whatever there was before
+    } else {
       curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.c_str());
       curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
                        static_cast<curl_off_t>(request.body.size()));
@@ -144,70 +192,41 @@ class CurlTransport::Curl {
     header("Accept: application/json");
     header("User-Agent: phalanx/" PHALANX_VERSION);
     if (!credentials.authorization.empty()) header("Authorization: " + credentials.authorization);
-    if (!access.impersonate.empty()) header("Impersonate-User: " + access.impersonate);
+    if (!access_.impersonate.empty()) header("Impersonate-User: " + access_.impersonate);
+    curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, std::string(name_of(request.method)).c_str());
+    curl_easy_setopt(handle, CURLOPT_URL, (url_ + request.target).c_str());
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, exchange.headers);
-    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Exchange::take_data);
+    curl_easy_setopt(handle, CURLOPT_PRIVATE, &exchange);
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, exchange.error.data());
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
-    curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
-    curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(handle, CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
-    curl_easy_setopt(handle, CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
-    if (!access.proxy.empty()) curl_easy_setopt(handle, CURLOPT_PROXY, access.proxy.c_str());
-    set_up_server(exchange, access);
-    set_up_tls(handle, access, credentials);
   }
 
-  CURLM* multi = nullptr;
-  std::vector<CURL*> spare;
-
- private:
-  static void set_up_server(Exchange& exchange, const ClusterAccess& access) {
-    std::string server = access.server;
-    if (!access.server_name.empty()) {
-      // The name goes where the host stands, so that it is what is verified, and the connection to
-      // where the host really is.
-      const auto [host, port] = host_and_port(server);
-      server.replace(server.find("://") + 3, host.size(), access.server_name);
-      const std::string redirected =
-          fmt::format("{}:{}:{}:{}", access.server_name, port, host, port);
-      exchange.connect_to = curl_slist_append(nullptr, redirected.c_str());
-      curl_easy_setopt(exchange.handle, CURLOPT_CONNECT_TO, exchange.connect_to);
-    }
-    curl_easy_setopt(exchange.handle, CURLOPT_URL, (server + exchange.request.target).c_str());
-    curl_easy_setopt(exchange.handle, CURLOPT_PATH_AS_IS, 1L);
+  void drop_spare() {
+    for (CURL* handle : std::exchange(spare_, {})) curl_easy_cleanup(handle);
   }
 
-  static void set_up_tls(CURL* handle, const ClusterAccess& access,
-                         const Credentials& credentials) {
-    curl_easy_setopt(handle, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
-    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYPEER, access.insecure ? 0L : 1L);
-    curl_easy_setopt(handle, CURLOPT_SSL_VERIFYHOST, access.insecure ? 0L : 2L);
-    if (!access.authority.empty()) {
-      const curl_blob authority = blob_of(access.authority);
-      curl_easy_setopt(handle, CURLOPT_CAINFO_BLOB, &authority);
-    }
-    if (credentials.certificate.empty()) return;
-    const curl_blob certificate = blob_of(credentials.certificate);
-    const curl_blob key = blob_of(credentials.key);
-    curl_easy_setopt(handle, CURLOPT_SSLCERT_BLOB, &certificate);
-    curl_easy_setopt(handle, CURLOPT_SSLKEY_BLOB, &key);
-  }
+  CurlLoop& loop_;
+  const ClusterAccess& access_;
+  std::string url_;  // of the server, with the name that is verified
+  curl_slist* connect_to_ = nullptr;
+  uint64_t certificate_ = 0;  // counts them; that of the spare handles, which are all alike
+  std::string certificate_pem_;
+  std::string key_pem_;
+  std::vector<CURL*> spare_;
 };
 
 CurlTransport::CurlTransport(ClusterAccess access)
     : access_(std::move(access)),
-      curl_(std::make_unique<Curl>()),
+      loop_(std::make_unique<CurlLoop>(kKeptConnections)),
+      handles_(std::make_unique<Handles>(*loop_, access_)),
       posted_(kMostPosted),
       authenticator_(std::make_unique<Authenticator>(
           access_, [this](std::function<void()> action) { post(std::move(action)); })) {}
 
 CurlTransport::~CurlTransport() {
   authenticator_.reset();
-  for (const auto& [id, exchange] : exchanges_) {
-    if (exchange->handle != nullptr) curl_->give_back(exchange->handle);
-  }
+  for (const auto& [id, exchange] : exchanges_) handles_->end(*exchange);
 }
 
 Transport::Id CurlTransport::send(HttpRequest request, Answered answered) {
@@ -243,9 +262,7 @@ void CurlTransport::begin(Id id, const Result<Credentials>& credentials) {
     });
     return;
   }
-  exchange.handle = curl_->take();
-  curl_->set_up(exchange, access_, *credentials);
-  CHECK(curl_multi_add_handle(curl_->multi, exchange.handle) == CURLM_OK);
+  handles_->start(exchange, *credentials);
 }
 
 Transport::Id CurlTransport::at(Instant when, std::function<void()> action) {
@@ -263,13 +280,13 @@ void CurlTransport::cancel(Id id) {
   }
   const auto found = exchanges_.find(id);
   if (found == exchanges_.end()) return;
-  if (found->second->handle != nullptr) curl_->give_back(found->second->handle);
+  handles_->end(*found->second);
   exchanges_.erase(found);
 }
 
 void CurlTransport::post(std::function<void()> action) {
   posted_.put(std::move(action));
-  curl_multi_wakeup(curl_->multi);
+  loop_->wake();
 }
 
 void CurlTransport::run_posted() {
@@ -294,16 +311,16 @@ void CurlTransport::hand_over_data() {
     const int status = exchange.status();
     if (status < 200 || status >= 300) continue;  // the words of a refusal: kept for the answer
     const std::string data = std::exchange(exchange.data, {});
-    exchange.received(data);  // may cancel the exchange
+    // It may cancel the exchange, and must not be destroyed while it runs.
+    Received received = std::move(exchange.received);
+    received(data);
+    const auto still = exchanges_.find(id);
+    if (still != exchanges_.end()) still->second->received = std::move(received);
   }
 }
 
-bool CurlTransport::finish_exchanges() {
-  bool any = false;
-  int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(curl_->multi, &left)) {
-    if (message->msg != CURLMSG_DONE) continue;
-    any = true;
+void CurlTransport::finish_exchanges() {
+  while (const CURLMsg* message = loop_->next_finished()) {
     Exchange* exchange = nullptr;
     curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &exchange);
     const CURLcode result = message->data.result;
@@ -319,35 +336,37 @@ bool CurlTransport::finish_exchanges() {
     curl_easy_getinfo(exchange->handle, CURLINFO_RETRY_AFTER, &retry_after);
     if (retry_after > 0) response.retry_after = std::chrono::seconds(retry_after);
     if (response.status == 401) authenticator_->rejected();
-    curl_->give_back(exchange->handle);
-    auto finished = exchanges_.extract(exchange->id);
-    finished.mapped()->handle = nullptr;
+    handles_->end(*exchange);
+    const auto finished = exchanges_.extract(exchange->id);
     finished.mapped()->answered(std::move(response));
   }
-  return any;
 }
 
 void CurlTransport::run_once(Duration at_most) {
-  run_posted();
-  run_timers();
-  int running = 0;
-  curl_multi_perform(curl_->multi, &running);
-  const bool received = !with_data_.empty();
-  hand_over_data();
-  // Whoever runs this may have waited for just that.
-  if (finish_exchanges() || received) return;
   if (!timers_.empty()) {
     const auto until = std::chrono::ceil<Duration>(timers_.begin()->first.first - now());
     at_most = std::clamp(until, Duration(0), at_most);
   }
-  curl_multi_poll(curl_->multi, nullptr, 0, static_cast<int>(at_most.count()), nullptr);
+  if (loop_->wait(at_most)) run_posted();
+  run_timers();
+  loop_->run_due();
+  hand_over_data();
+  finish_exchanges();
 }
 
 HttpResponse CurlTransport::ask(HttpRequest request) {
   std::optional<HttpResponse> response;
-  send(std::move(request), [&](HttpResponse answer) { response = std::move(answer); });
-  while (!response) run_once(std::chrono::seconds(1));
-  return std::move(*response);
+  const Id id =
+      send(std::move(request), [&](HttpResponse answer) { response = std::move(answer); });
+  while (!response && !interrupted_) run_once(std::chrono::seconds(1));
+  if (response) return std::move(*response);
+  cancel(id);
+  return no_answer("interrupted");
+}
+
+void CurlTransport::interrupt() {
+  interrupted_ = true;
+  post([] {});
 }
 
 }  // namespace phalanx::kube

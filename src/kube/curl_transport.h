@@ -1,8 +1,8 @@
 // The transport over libcurl: TLS with the server verified, connections that are kept, proxies, any
 // number of exchanges at a time on one thread.
 //
-// Whoever owns it runs it: run_once() does what there is to do and waits for more. Only post() and
-// wake() may be called from other threads.
+// Whoever owns it runs it: run_once() waits until there is something to do, and does it. Only
+// post() may be called from other threads.
 #pragma once
 
 #include <atomic>
@@ -20,6 +20,8 @@
 
 namespace phalanx::kube {
 
+class CurlLoop;
+
 class CurlTransport final : public Transport {
  public:
   explicit CurlTransport(ClusterAccess access);
@@ -33,10 +35,12 @@ class CurlTransport final : public Transport {
   void cancel(Id id) override;
   [[nodiscard]] Instant now() const override { return MonotonicClock::now(); }
 
-  // Waits at most this long if there is nothing to do.
+  // Waits at most this long if there is nothing to do; returns when something was done.
   void run_once(Duration at_most);
   // For programs that do one thing after another: sends, and runs until the answer is there.
   HttpResponse ask(HttpRequest request);
+  // From any thread: whoever asks, now or later, has no answer, at once.
+  void interrupt();
 
   // From any thread: runs the action on the thread of run_once().
   void post(std::function<void()> action);
@@ -45,24 +49,25 @@ class CurlTransport final : public Transport {
 
  private:
   struct Exchange;
-  class Curl;
+  class Handles;
 
   Id start(HttpRequest request, Received received, Answered answered);
   void begin(Id id, const Result<Credentials>& credentials);
   void run_posted();
   void run_timers();
   void hand_over_data();
-  // Whether any came to its end.
-  bool finish_exchanges();
+  void finish_exchanges();
 
   const ClusterAccess access_;
-  std::unique_ptr<Curl> curl_;
+  std::unique_ptr<CurlLoop> loop_;
+  std::unique_ptr<Handles> handles_;
   Mailbox<std::function<void()>> posted_;
   std::map<Id, std::unique_ptr<Exchange>> exchanges_;
   std::map<std::pair<Instant, Id>, std::function<void()>> timers_;
   std::map<Id, Instant> timer_times_;
   std::vector<Id> with_data_;
   Id next_ = 1;
+  std::atomic<bool> interrupted_ = false;
   // Last: a plugin that still runs posts to the members above.
   std::unique_ptr<Authenticator> authenticator_;
 };

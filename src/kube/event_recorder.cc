@@ -14,9 +14,6 @@ constexpr size_t kMostSimilar = 10;
 constexpr double kMostInARow = 25;
 constexpr auto kRefill = std::chrono::minutes(5);
 constexpr size_t kMostKept = 4096;
-// Kubernetes' own limit of a message.
-constexpr size_t kLongestMessage = 1024;
-
 // Entries that nobody needed for longest, whenever there are too many: an eighth at once, so that
 // it is rare.
 template <typename Map, typename TimeOf>
@@ -27,14 +24,6 @@ void shrink(Map& map, const TimeOf& time_of) {
   const auto nth = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 8);
   std::ranges::nth_element(times, nth);
   std::erase_if(map, [&](const auto& entry) { return time_of(entry.second) <= *nth; });
-}
-
-// Cut at the beginning of a character, not within one.
-std::string shortened(std::string text) {
-  if (text.size() <= kLongestMessage) return text;
-  size_t end = kLongestMessage - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "...";
 }
 
 }  // namespace
@@ -56,33 +45,9 @@ bool EventRecorder::allowed(const core::Notice& notice, Time now) {
 }
 
 void EventRecorder::forget_oldest() {
-  shrink(series_, [](const Series& series) { return series.last; });
+  shrink(series_, [](const core::EventSeries& series) { return series.last; });
   shrink(similar_, [](const Similar& similar) { return similar.last; });
   shrink(allowances_, [](const Allowance& allowance) { return allowance.refilled; });
-}
-
-json::object EventRecorder::event_of(const core::Notice& notice, const std::string& message,
-                                     const Series& series) const {
-  const std::string& space = notice.about.namespace_;
-  json::object about{{"apiVersion", api::api_version(notice.about.kind)},
-                     {"kind", api::info(notice.about.kind).name},
-                     {"name", notice.about.name},
-                     {"uid", notice.uid}};
-  if (!space.empty()) about["namespace"] = space;
-  return {{"apiVersion", "v1"},
-          {"kind", "Event"},
-          {"metadata",
-           json::object{{"name", series.name}, {"namespace", space.empty() ? "default" : space}}},
-          {"involvedObject", std::move(about)},
-          {"reason", notice.reason},
-          {"message", message},
-          {"type", notice.warning ? "Warning" : "Normal"},
-          {"source", json::object{{"component", component_}}},
-          {"reportingComponent", component_},
-          {"reportingInstance", instance_},
-          {"firstTimestamp", format_time(series.first)},
-          {"lastTimestamp", format_time(series.last)},
-          {"count", series.count}};
 }
 
 std::optional<EventWrite> EventRecorder::record(const core::Notice& notice, Time now) {
@@ -99,25 +64,26 @@ std::optional<EventWrite> EventRecorder::record(const core::Notice& notice, Time
     key = subject;
     message = "(combined from similar events): " + message;
   }
-  message = shortened(std::move(message));
-  Series& series = series_[key];
+  const auto [entry, is_new] = series_.try_emplace(key);
+  core::EventSeries& series = entry->second;
   const Resource resource = resource_of(api::Kind::kEvent);
-  const bool goes_on = series.count > 0 && now - series.last <= kWindow;
+  const bool goes_on = !is_new && now - series.last <= kWindow;
   if (!goes_on) {
-    // Names of objects may be as long as those of Events may.
-    series = {fmt::format("{}.{:016x}", notice.about.name.substr(0, 230), next_++), now, now, 0};
+    series = {core::event_name(notice, next_++), component_, instance_, now, now, 0};
   }
   ++series.count;
   series.last = now;
-  const json::object event = event_of(notice, message, series);
-  const std::string space = notice.about.namespace_.empty() ? "default" : notice.about.namespace_;
+  core::Notice said = notice;
+  said.message = std::move(message);
+  const json::object event = core::event_of(said, series);
+  const std::string space = core::event_namespace(notice);
   HttpRequest create = create_request(resource, space, event);
   EventWrite write{create};
   if (goes_on) {
-    write.request = patch_request(
-        object_path(resource, space, series.name),
-        json::object{
-            {"count", series.count}, {"message", message}, {"lastTimestamp", format_time(now)}});
+    write.request = patch_request(object_path(resource, space, series.name),
+                                  json::object{{"count", series.count},
+                                               {"message", event.at("message")},
+                                               {"lastTimestamp", event.at("lastTimestamp")}});
     write.otherwise = std::move(create);
   }
   forget_oldest();

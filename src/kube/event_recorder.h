@@ -16,7 +16,7 @@
 #include <string>
 
 #include "base/time.h"
-#include "core/event.h"
+#include "core/hosting.h"
 #include "kube/transport.h"
 
 namespace phalanx::kube {
@@ -36,12 +36,6 @@ class EventRecorder {
   std::optional<EventWrite> record(const core::Notice& notice, Time now);
 
  private:
-  struct Series {
-    std::string name;
-    Time first{};
-    Time last{};
-    int64_t count = 0;
-  };
   struct Similar {
     std::set<std::string> messages;
     Time last{};
@@ -53,15 +47,13 @@ class EventRecorder {
 
   bool allowed(const core::Notice& notice, Time now);
   void forget_oldest();
-  [[nodiscard]] json::object event_of(const core::Notice& notice, const std::string& message,
-                                      const Series& series) const;
 
   const std::string component_;
   const std::string instance_;
   uint64_t next_;
-  std::map<std::string, Series> series_;         // by object, reason and message
-  std::map<std::string, Similar> similar_;       // by object and reason
-  std::map<std::string, Allowance> allowances_;  // by object
+  std::map<std::string, core::EventSeries> series_;  // by object, reason and message
+  std::map<std::string, Similar> similar_;           // by object and reason
+  std::map<std::string, Allowance> allowances_;      // by object
 };
 
 }  // namespace phalanx::kube

@@ -3,6 +3,7 @@
 #include <array>
 #include <boost/json/monotonic_resource.hpp>
 
+#include "base/json_path.h"
 #include "core/names.h"
 
 namespace phalanx::kube {
@@ -75,12 +76,6 @@ class Scratch {
   json::monotonic_resource memory_{buffer_.data(), buffer_.size()};
 };
 
-std::string_view text_at(const json::object& object, std::string_view field) {
-  const json::value* value = object.if_contains(field);
-  if (value == nullptr || !value->is_string()) return {};
-  return value->get_string();
-}
-
 }  // namespace
 
 const FieldFilter& filter_of(api::Kind kind) {
@@ -130,13 +125,15 @@ Result<WatchEvent> ObjectDecoder::watch_line(std::string_view text, api::Kind ki
     const json::value* code = status.if_contains("code");
     return WatchFailed{
         code != nullptr && code->is_int64() ? static_cast<int>(code->get_int64()) : 0,
-        std::string(text_at(status, "message"))};
+        std::string(string_field(status, "message"))};
   }
   if (line.type == "BOOKMARK") {
     DecodeStatus status;
-    const auto meta = api::read_object_meta(JsonReader(&line.object, "", status));
-    if (!status.ok()) return std::unexpected(*status.error());
-    return Bookmark{meta.resource_version};
+    // It has a version and no name.
+    const auto version = api::parse_resource_version(
+        JsonReader(&line.object, "", status).object("metadata").string("resourceVersion"));
+    if (!version) return fail("the API server sent a bookmark without a version");
+    return Bookmark{*version};
   }
   ASSIGN_OR_RETURN(core::Object object, decode(line.object, kind));
   if (line.type == "DELETED") {

@@ -56,7 +56,7 @@ TEST_F(ObjectDecoderTest, APodIsTheSameWithAndWithoutWhatIsLeftOut) {
   const auto& expected = std::get<core::Pod>(whole.body);
   EXPECT_EQ(pod.requests, expected.requests);
   EXPECT_FALSE(pod.requests.empty());
-  EXPECT_EQ(pod.labels, expected.labels);
+  EXPECT_EQ(pod.ranks, expected.ranks);
   EXPECT_EQ(pod.node_selector, expected.node_selector);
   EXPECT_EQ(pod.scheduling_gates, expected.scheduling_gates);
   EXPECT_EQ(pod.scheduling_gates.size(), 2U);

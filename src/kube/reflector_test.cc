@@ -86,11 +86,14 @@ TEST_F(ReflectorTest, LinesMayComeInPieces) {
 
 TEST_F(ReflectorTest, GoesOnWhereTheWatchEnded) {
   transport_.answer("limit", 200, page({node("a", 3)}, 9));
-  transport_.push("watch=1", line("BOOKMARK", node("", 40)));
+  transport_.push("watch=1",
+                  line("BOOKMARK", R"({"kind":"Node","apiVersion":"v1","metadata":)"
+                                   R"({"resourceVersion":"40","creationTimestamp":null}})"));
   transport_.pass(minutes(5));
   transport_.answer("watch=1", 200, "");
   EXPECT_NE(transport_.request("watch=1").target.find("resourceVersion=40&"), std::string::npos);
   EXPECT_EQ(heard(), "+a@3 listed ");
+  EXPECT_TRUE(troubles_.empty());
 }
 
 TEST_F(ReflectorTest, AWatchThatEndsAtOnceIsNotRepeatedAtOnce) {

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "base/json_path.h"
+#include "core/hosting.h"
+
 namespace phalanx::kube {
 namespace {
 
@@ -33,12 +36,6 @@ std::string_view content_type_of(PatchKind kind) {
       return "application/apply-patch+yaml";  // JSON is YAML
   }
   return "";
-}
-
-std::string text_at(const json::object& object, std::string_view field) {
-  const json::value* value = object.if_contains(field);
-  if (value == nullptr || !value->is_string()) return "";
-  return std::string(value->get_string());
 }
 
 }  // namespace
@@ -167,9 +164,7 @@ HttpRequest evict_request(const api::ObjectKey& pod, const std::string& uid) {
 }
 
 bool Refusal::passing() const {
-  // 401: the token has run out, and the next request has a new one. 500 and above: the server or
-  // a webhook that it asked is in trouble.
-  return code == 0 || code == 401 || code == 408 || code == 429 || code >= 500;
+  return core::is_passing(code);
 }
 
 Refusal read_refusal(const HttpResponse& response) {
@@ -177,9 +172,9 @@ Refusal read_refusal(const HttpResponse& response) {
   Refusal refusal{response.status, "", ""};
   boost::system::error_code failed;
   const json::value body = json::parse(response.body, failed);
-  if (!failed && body.is_object() && text_at(body.get_object(), "kind") == "Status") {
-    refusal.reason = text_at(body.get_object(), "reason");
-    refusal.message = text_at(body.get_object(), "message");
+  if (!failed && body.is_object() && string_field(body.get_object(), "kind") == "Status") {
+    refusal.reason = string_field(body.get_object(), "reason");
+    refusal.message = string_field(body.get_object(), "message");
   }
   if (refusal.message.empty()) {
     refusal.message = fmt::format("the API server answered {}{}{}", response.status,

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/hosting.h"
+
 namespace phalanx::kube {
 namespace {
 
@@ -28,12 +30,6 @@ std::string what_is(const core::Write& write) {
                      write.status ? "/status" : "");
 }
 
-json::object& object_at(json::object& parent, std::string_view field) {
-  json::value& value = parent[field];
-  if (!value.is_object()) value = json::object();
-  return value.get_object();
-}
-
 }  // namespace
 
 HttpRequest request_of(const core::Write& write) {
@@ -41,29 +37,14 @@ HttpRequest request_of(const core::Write& write) {
   switch (write.verb) {
     case core::Verb::kCreate:
       return create_request(resource, write.key.namespace_, write.body);
-    case core::Verb::kMergePatch: {
-      json::object patch = write.body.get_object();
-      json::object& metadata = object_at(patch, "metadata");
-      if (!write.uid.empty()) metadata["uid"] = write.uid;
-      if (write.resource_version != 0) {
-        metadata["resourceVersion"] = std::to_string(write.resource_version);
-      }
-      return patch_request(object_path(write.key), patch,
+    case core::Verb::kMergePatch:
+      return patch_request(object_path(write.key), core::patch_of(write),
                            {.subresource = write.status ? "status" : ""});
-    }
     case core::Verb::kDelete:
       return delete_request(object_path(write.key),
                             {.uid = write.uid, .resource_version = write.resource_version});
   }
   return {};
-}
-
-core::WriteOutcome outcome_of(const Refusal& refusal) {
-  if (refusal.passing()) return core::WriteOutcome::kUnavailable;
-  if (refusal.reason == "AlreadyExists") return core::WriteOutcome::kAlreadyExists;
-  if (refusal.code == 409) return core::WriteOutcome::kConflict;
-  if (refusal.code == kNotFound) return core::WriteOutcome::kNotFound;
-  return core::WriteOutcome::kRefused;
 }
 
 Writer::Writer(Transport& transport, ObjectDecoder& decoder, const WriterOptions& options,
@@ -172,7 +153,7 @@ void Writer::finish(const core::Write& write, const HttpResponse& response) {
   std::vector<core::Event> events;
   if (!response.ok()) {
     Refusal refusal = read_refusal(response);
-    const core::WriteOutcome outcome = outcome_of(refusal);
+    const core::WriteOutcome outcome = core::outcome_of(refusal.code, refusal.reason);
     core::WriteFinished finished{write.id, outcome, std::move(refusal.message)};
     if (outcome == core::WriteOutcome::kUnavailable) {
       finished.retry_after = backoff_.next(response.retry_after);

@@ -92,6 +92,5 @@ class Writer {
 
 // The request of a write, with its preconditions in it.
 HttpRequest request_of(const core::Write& write);
-core::WriteOutcome outcome_of(const Refusal& refusal);
 
 }  // namespace phalanx::kube

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "base/wall_clock.h"
 #include "serve/server.h"
 #include "serve/testing.h"
 
@@ -18,16 +19,12 @@ namespace {
 using std::chrono::hours;
 using std::chrono::milliseconds;
 
-// A client's own clock says what is valid: these tests, and no others, have to ask it, too.
-Time now() {
-  return std::chrono::floor<Duration>(std::chrono::system_clock::now());
-}
-
+// A client's own clock says what is valid: these tests have to ask it, too.
 class ServerTls : public ::testing::Test {
  protected:
   [[nodiscard]] Identity identity(const std::vector<std::string>& names = {"phalanx.svc",
                                                                            "127.0.0.1"}) const {
-    return issue(authority_, names, now(), hours(24)).value();
+    return issue(authority_, names, wall_now(), hours(24)).value();
   }
   void start(ServerOptions options = {}) {
     options.address = {.host = "127.0.0.1", .port = 0};
@@ -50,7 +47,7 @@ class ServerTls : public ::testing::Test {
     return {data, static_cast<size_t>(size)};
   }
 
-  Authority authority_ = make_authority("phalanx", now(), hours(48)).value();
+  Authority authority_ = make_authority("phalanx", wall_now(), hours(48)).value();
   std::string bundle_ = authority_.certificate_pem;
   Identity identity_ = identity();
   Handler handler_ = [](const Request& request, const Reply& reply) {
@@ -64,7 +61,7 @@ TEST_F(ServerTls, AClientThatVerifiesIsSatisfied) {
   EXPECT_TRUE(trusts(bundle_, "phalanx.svc"));
   EXPECT_TRUE(trusts(bundle_, "phalanx.svc", TLS1_2_VERSION));
   EXPECT_FALSE(trusts(bundle_, "other.svc"));
-  EXPECT_FALSE(trusts(make_authority("phalanx", now(), hours(48))->certificate_pem, ""));
+  EXPECT_FALSE(trusts(make_authority("phalanx", wall_now(), hours(48))->certificate_pem, ""));
   EXPECT_FALSE(trusts(bundle_, "", TLS1_1_VERSION));
   EXPECT_FALSE(trusts(bundle_, "", TLS1_VERSION));
   EXPECT_TRUE(trusts(bundle_, "phalanx.svc"));
