@@ -30,12 +30,13 @@ class ClusterTest : public testing::Test {
     make("{apiVersion: v1, kind: Node, metadata: {name: " + name + ", " + extra + "}}");
     set_status(node_key(name), "{status: {allocatable: {" + allocatable + "}}}");
   }
-  // A pod with this spec besides its container, and these annotations.
+  // A pod with this spec besides its container, and these annotations. Its requests are its limits.
   void add_pod(const std::string& name, const std::string& spec = "",
                const std::string& annotations = "", const std::string& requests = "") {
     make("{apiVersion: v1, kind: Pod, metadata: {name: " + name + ", annotations: {" + annotations +
          "}}, spec: {restartPolicy: Never, " + spec + (spec.empty() ? "" : ", ") +
-         "containers: [{name: main, image: i, resources: {requests: {" + requests + "}}}]}}");
+         "containers: [{name: main, image: i, resources: {requests: {" + requests + "}, limits: {" +
+         requests + "}}}]}}");
   }
   // A Job with this in its spec; its pods have these annotations and ask for one cpu each.
   void add_job(const std::string& name, const std::string& spec,

@@ -1,11 +1,9 @@
 #include "sim/core_host.h"
 
-#include <fmt/format.h>
-
 #include <ctime>
 
 #include "base/check.h"
-#include "sim/document.h"
+#include "core/hosting.h"
 
 namespace phalanx::sim {
 namespace {
@@ -14,24 +12,6 @@ double cpu_seconds() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
-}
-
-core::WriteOutcome outcome_of(const ApiError& error) {
-  if (error.reason == "Conflict") return core::WriteOutcome::kConflict;
-  if (error.reason == "NotFound") return core::WriteOutcome::kNotFound;
-  if (error.reason == "AlreadyExists") return core::WriteOutcome::kAlreadyExists;
-  return core::WriteOutcome::kRefused;
-}
-
-// Preconditions travel in the patch itself, as with any client of Kubernetes.
-json::value with_preconditions(const core::Write& write) {
-  json::value patch = write.body;
-  json::object& metadata = ensure_object(patch, {"metadata"});
-  if (!write.uid.empty()) metadata["uid"] = write.uid;
-  if (write.resource_version != 0) {
-    metadata["resourceVersion"] = std::to_string(write.resource_version);
-  }
-  return patch;
 }
 
 }  // namespace
@@ -108,7 +88,8 @@ bool CoreHost::carry_out(core::Write& write) {
   }
   if (!result) {
     results_.emplace_back(
-        core::WriteFinished{write.id, outcome_of(result.error()), result.error().message});
+        core::WriteFinished{write.id, core::outcome_of(result.error().code, result.error().reason),
+                            result.error().message});
     return true;
   }
   if (*result != nullptr) {
@@ -134,7 +115,7 @@ ApiResult<Stored> CoreHost::perform(const core::Write& write) {
     case core::Verb::kCreate:
       return server_.create(write.body, options);
     case core::Verb::kMergePatch:
-      return server_.patch(write.key, PatchType::kMerge, with_preconditions(write), options);
+      return server_.patch(write.key, PatchType::kMerge, core::patch_of(write), options);
     case core::Verb::kDelete: {
       const auto removed = server_.remove(write.key, {.uid = write.uid,
                                                       .resource_version = write.resource_version,
@@ -149,27 +130,12 @@ ApiResult<Stored> CoreHost::perform(const core::Write& write) {
 
 void CoreHost::record(const core::Notice& notice) {
   if (!options_.write_events) return;
-  const std::string namespace_ =
-      notice.about.namespace_.empty() ? "default" : notice.about.namespace_;
-  const std::string now = format_time(server_.clock().now());
-  json::object about{{"apiVersion", api::api_version(notice.about.kind)},
-                     {"kind", api::info(notice.about.kind).name},
-                     {"name", notice.about.name},
-                     {"uid", notice.uid}};
-  if (!notice.about.namespace_.empty()) about["namespace"] = notice.about.namespace_;
-  json::object event{
-      {"apiVersion", "v1"},
-      {"kind", "Event"},
-      {"metadata", json::object{{"name", fmt::format("{}.{:x}", notice.about.name, ++notices_)},
-                                {"namespace", namespace_}}},
-      {"involvedObject", std::move(about)},
-      {"reason", notice.reason},
-      {"message", notice.message},
-      {"type", notice.warning ? "Warning" : "Normal"},
-      {"source", json::object{{"component", "phalanx"}}},
-      {"firstTimestamp", now},
-      {"lastTimestamp", now},
-      {"count", 1}};
+  const Time now = server_.clock().now();
+  json::object event = core::event_of(notice, {.name = core::event_name(notice, ++notices_),
+                                               .component = "phalanx",
+                                               .instance = "",
+                                               .first = now,
+                                               .last = now});
   // An Event is for people; nothing depends on it, so a refusal (a namespace that goes) is all
   // right.
   [[maybe_unused]] const auto created = server_.create(std::move(event));

@@ -5,66 +5,6 @@
 
 namespace phalanx::sim {
 
-const json::value* find_field(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-const json::value* find_at(const json::value& document, FieldPath path) {
-  const json::value* value = &document;
-  for (const std::string_view name : path) {
-    const json::object* object = value->if_object();
-    if (object == nullptr) return nullptr;
-    value = find_field(*object, name);
-    if (value == nullptr) return nullptr;
-  }
-  return value;
-}
-
-json::value* find_at(json::value& document, FieldPath path) {
-  return const_cast<json::value*>(find_at(std::as_const(document), path));
-}
-
-const json::object* object_at(const json::value& document, FieldPath path) {
-  const json::value* value = find_at(document, path);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
-json::object* object_at(json::value& document, FieldPath path) {
-  json::value* value = find_at(document, path);
-  return value == nullptr ? nullptr : value->if_object();
-}
-
-const json::array* array_at(const json::value& document, FieldPath path) {
-  const json::value* value = find_at(document, path);
-  return value == nullptr ? nullptr : value->if_array();
-}
-
-json::array* array_at(json::value& document, FieldPath path) {
-  json::value* value = find_at(document, path);
-  return value == nullptr ? nullptr : value->if_array();
-}
-
-std::string_view string_at(const json::value& document, FieldPath path) {
-  const json::value* value = find_at(document, path);
-  if (value == nullptr || !value->is_string()) return "";
-  return {value->get_string().data(), value->get_string().size()};
-}
-
-std::optional<int64_t> integer_at(const json::value& document, FieldPath path) {
-  const json::value* value = find_at(document, path);
-  if (value == nullptr) return std::nullopt;
-  json::error_code code;
-  const auto number = value->to_number<int64_t>(code);
-  if (code) return std::nullopt;
-  return number;
-}
-
-bool true_at(const json::value& document, FieldPath path) {
-  const json::value* value = find_at(document, path);
-  return value != nullptr && value->is_bool() && value->get_bool();
-}
-
 std::optional<uint64_t> parse_unsigned(std::string_view text) {
   uint64_t number = 0;
   const char* begin = std::to_address(text.begin());
@@ -72,66 +12,6 @@ std::optional<uint64_t> parse_unsigned(std::string_view text) {
   const auto [stop, code] = std::from_chars(begin, end, number);
   if (code != std::errc() || stop != end) return std::nullopt;
   return number;
-}
-
-std::string_view string_field(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  if (value == nullptr || !value->is_string()) return "";
-  return {value->get_string().data(), value->get_string().size()};
-}
-
-json::object& ensure_object(json::value& document, FieldPath path) {
-  json::value* value = &document;
-  if (!value->is_object()) value->emplace_object();
-  for (const std::string_view name : path) {
-    value = &value->get_object()[name];
-    if (!value->is_object()) value->emplace_object();
-  }
-  return value->get_object();
-}
-
-void erase_at(json::value& document, FieldPath path) {
-  json::value* value = &document;
-  for (const std::string_view* name = path.begin(); name != path.end(); ++name) {
-    json::object* object = value->if_object();
-    if (object == nullptr) return;
-    if (name + 1 == path.end()) {
-      object->stable_erase(*name);
-      return;
-    }
-    value = object->if_contains(*name);
-    if (value == nullptr) return;
-  }
-}
-
-void set_or_erase(json::object& object, std::string_view name, const json::value* value) {
-  if (value == nullptr) {
-    object.stable_erase(name);
-  } else {
-    object[name] = *value;
-  }
-}
-
-bool same_value(const json::value* a, const json::value* b) {
-  if (a == nullptr || a->is_null()) return b == nullptr || b->is_null();
-  return b != nullptr && *a == *b;
-}
-
-void drop_nulls(json::value& document) {
-  if (json::array* array = document.if_array()) {
-    for (json::value& element : *array) drop_nulls(element);
-    return;
-  }
-  json::object* object = document.if_object();
-  if (object == nullptr) return;
-  for (auto field = object->begin(); field != object->end();) {
-    if (field->value().is_null()) {
-      field = object->stable_erase(field);
-    } else {
-      drop_nulls(field->value());
-      ++field;
-    }
-  }
 }
 
 std::string_view uid_of(const json::value& document) {

@@ -15,9 +15,11 @@ namespace {
 
 constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
-bool is_extended(std::string_view resource) {
-  // Resources outside of Kubernetes' own domain are counted whole and never overcommitted.
-  return resource.find('/') != std::string_view::npos && !resource.starts_with("kubernetes.io/");
+// Huge pages and whatever is not Kubernetes' own are never overcommitted: a request must be the
+// limit.
+bool may_be_overcommitted(std::string_view resource) {
+  if (resource.starts_with("hugepages-")) return false;
+  return !resource.contains('/') || resource.contains("kubernetes.io/");
 }
 
 void check_names(const JsonReader& resources, std::string_view field, Problems& problems) {
@@ -36,13 +38,20 @@ void check_limits(const JsonReader& resources, Problems& problems) {
   const api::ResourceAmounts limits = api::read_resources(resources, "limits");
   for (const auto& [name, request] : api::read_resources(resources, "requests")) {
     const auto limit = limits.find(name);
-    if (limit == limits.end()) continue;
     const std::string path = fmt::format("{}.requests[{}]", resources.path(), name);
+    if (limit == limits.end()) {
+      if (may_be_overcommitted(name)) continue;
+      problems.add(path,
+                   fmt::format("must have an equal limit, because {} cannot be overcommitted; "
+                               "add {} to limits",
+                               name, name));
+      continue;
+    }
     if (request > limit->second) {
       problems.add(path,
                    fmt::format("is {}, more than the limit of {}", format_amount(name, request),
                                format_amount(name, limit->second)));
-    } else if (is_extended(name) && request != limit->second) {
+    } else if (!may_be_overcommitted(name) && request != limit->second) {
       problems.add(path,
                    fmt::format("must equal the limit of {}, because {} cannot be overcommitted",
                                format_amount(name, limit->second), name));

@@ -47,6 +47,18 @@ TEST_F(ResourceRulesOfServerTest, AmountsFitAndAreWhole) {
                        "spec.limits[0].max[cpu]: \"1e30\" is too large"));
 }
 
+TEST_F(ResourceRulesOfServerTest, WhatCannotBeOvercommittedHasALimit) {
+  for (const std::string name : {"nvidia.com/gpu", "hugepages-2Mi"}) {
+    const std::string asked = "{requests: {" + name + ": 2}";
+    EXPECT_TRUE(contains(pod(asked + "}"), "spec.containers[0].resources.requests[" + name +
+                                               "]: must have an equal limit"));
+    EXPECT_TRUE(contains(pod(asked + ", limits: {" + name + ": 3}}"), "must equal the limit of"));
+  }
+  EXPECT_EQ(pod("{requests: {cpu: 2, nvidia.com/gpu: 2, kubernetes.io/batch: 2}, "
+                "limits: {nvidia.com/gpu: 2}}"),
+            "");
+}
+
 TEST_F(ResourceRulesOfServerTest, WhatNodesOfRealClustersHaveIsTaken) {
   EXPECT_EQ(node("{cpu: 95500m, memory: '1.5Gi', attachable-volumes-gce-pd: '127', pods: 110}"),
             "");

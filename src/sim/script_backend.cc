@@ -55,19 +55,17 @@ void EmbeddedBackend::restart_core() {
 }
 
 Result<void> EmbeddedBackend::check_account() {
-  core::Core rebuilt(configuration_, adapters_);
-  std::vector<core::Event> events;
-  for (const api::Kind kind : rebuilt.watched_kinds()) {
+  std::vector<core::Object> objects;
+  for (const api::Kind kind : cluster_->core().watched_kinds()) {
     for (const Stored& document : list(kind)) {
       auto object = core::decode_object(*document, adapters_);
       CHECK(object);
-      events.emplace_back(core::ObjectChanged{std::move(*object)});
+      objects.push_back(std::move(*object));
     }
   }
-  // Not Synced: it takes everything in and decides nothing.
-  (void)rebuilt.step(now(), std::move(events));
-  return core::compare_accounts(core::account_of(cluster_->core().state()),
-                                core::account_of(rebuilt.state()));
+  return core::compare_accounts(
+      core::account_of(cluster_->core().state()),
+      core::rebuilt_account(configuration_, adapters_, now(), std::move(objects)));
 }
 
 }  // namespace phalanx::sim
