@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/json_path.h"
 #include "topology/assignment_encoding.h"
 
 namespace phalanx::admission {
@@ -20,11 +21,6 @@ json::object* find_object(json::object* parent, std::string_view name) {
 json::array* find_list(json::object* parent, std::string_view name) {
   json::value* value = parent == nullptr ? nullptr : parent->if_contains(name);
   return value == nullptr ? nullptr : value->if_array();
-}
-
-std::string text_of(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
 }
 
 void remove_field(json::object* object, std::string_view name) {
@@ -44,7 +40,7 @@ void rename_field(json::object* object, std::string_view from, std::string_view 
 
 void replace_text(json::object* object, std::string_view name, std::string_view from,
                   std::string_view to) {
-  if (object != nullptr && text_of(*object, name) == from) (*object)[name] = to;
+  if (object != nullptr && string_field(*object, name) == from) (*object)[name] = to;
 }
 
 // ClusterQueue: admission checks are a list of names or a strategy; only the strategy is left.
@@ -121,8 +117,8 @@ constexpr std::array kPrioritySources{
 };
 
 void priority_class_up(json::object& spec) {
-  const std::string name = text_of(spec, "priorityClassName");
-  const std::string source = text_of(spec, "priorityClassSource");
+  const std::string name(string_field(spec, "priorityClassName"));
+  const std::string source(string_field(spec, "priorityClassSource"));
   remove_field(&spec, "priorityClassName");
   remove_field(&spec, "priorityClassSource");
   // A name without a source says nothing: the priority beside it is what counts.
@@ -135,9 +131,9 @@ void priority_class_up(json::object& spec) {
 void priority_class_down(json::object& spec) {
   const json::object* reference = find_object(&spec, "priorityClassRef");
   if (reference == nullptr) return;
-  const std::string name = text_of(*reference, "name");
-  const auto* found =
-      std::ranges::find(kPrioritySources, text_of(*reference, "group"), &PrioritySource::group);
+  const std::string name(string_field(*reference, "name"));
+  const auto* found = std::ranges::find(kPrioritySources, string_field(*reference, "group"),
+                                        &PrioritySource::group);
   remove_field(&spec, "priorityClassRef");
   spec["priorityClassName"] = name;
   if (found != kPrioritySources.end()) spec["priorityClassSource"] = found->source;
@@ -214,10 +210,7 @@ Result<json::value> convert(std::string_view kind, json::value document, std::st
 }  // namespace
 
 std::string_view version_of(const json::value& document) {
-  const json::object* object = document.if_object();
-  const json::value* field = object == nullptr ? nullptr : object->if_contains("apiVersion");
-  if (field == nullptr || !field->is_string()) return "";
-  const std::string_view text = field->get_string();
+  const std::string_view text = string_at(document, {"apiVersion"});
   const size_t slash = text.find('/');
   return slash == std::string_view::npos ? "" : text.substr(slash + 1);
 }

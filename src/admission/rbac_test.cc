@@ -52,11 +52,8 @@ TEST(RbacTest, TheManagerMayDoWhatItDoesAndNothingElse) {
   Rights wanted;
   // It watches every kind it knows but Events, which it only writes.
   for (const api::KindInfo& about : api::all_kinds()) {
-    if (about.kind != Kind::kEvent) wanted[key_of(about.kind)] = {"get", "list", "watch"};
+    if (about.kind != Kind::kEvent) wanted[key_of(about.kind)] = {"list", "watch"};
   }
-  // Of these two nothing is read yet; queues refer to them.
-  wanted["kueue.x-k8s.io/cohorts"] = {"get", "list", "watch"};
-  wanted["kueue.x-k8s.io/admissionchecks"] = {"get", "list", "watch"};
   // Every core::Write that there is.
   wanted[key_of(Kind::kEvent)] = {"create", "patch"};
   for (const Kind kind : {Kind::kPod, Kind::kJob, Kind::kWorkload, Kind::kClusterQueue,
@@ -83,10 +80,9 @@ TEST(RbacTest, TheManagerMayDoWhatItDoesAndNothingElse) {
 TEST(RbacTest, InItsNamespaceOnlyTheLeaseAndTheSecret) {
   const Rights wanted{
       {"coordination.k8s.io/leases", {"create"}},
-      {"coordination.k8s.io/leases/" + std::string(kLease),
-       {"get", "list", "watch", "update", "patch"}},
+      {"coordination.k8s.io/leases/" + std::string(kLease), {"get", "watch", "update"}},
       {"/secrets", {"create"}},
-      {"/secrets/" + std::string(kCertificatesSecret), {"get", "watch", "update"}},
+      {"/secrets/" + std::string(kCertificatesSecret), {"get", "update"}},
   };
   EXPECT_EQ(rights_of("Role"), wanted);
 }

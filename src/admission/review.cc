@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/base64.h"
+#include "base/json_path.h"
 #include "base/strict_json.h"
 
 namespace phalanx::admission {
@@ -117,22 +118,13 @@ std::string message_of(const Review& review, const Decision& decision) {
   return review.text() + ": " + texts_of(decision.problems);
 }
 
-std::string_view text_at(const json::value& object, std::string_view field) {
-  const json::object* fields = object.if_object();
-  const json::value* metadata = fields == nullptr ? nullptr : fields->if_contains("metadata");
-  if (metadata == nullptr || !metadata->is_object()) return {};
-  const json::value* value = metadata->get_object().if_contains(field);
-  if (value == nullptr || !value->is_string()) return {};
-  return value->get_string();
-}
-
 }  // namespace
 
 std::string Review::text() const {
   const json::value& document = object.is_null() ? old_object : object;
   std::string shown = name;
-  if (shown.empty()) shown = text_at(document, "name");
-  if (shown.empty()) shown = std::string(text_at(document, "generateName")) + "*";
+  if (shown.empty()) shown = string_at(document, {"metadata", "name"});
+  if (shown.empty()) shown = std::string(string_at(document, {"metadata", "generateName"})) + "*";
   return fmt::format("{} {}{}{}", kind, namespace_, namespace_.empty() ? "" : "/", shown);
 }
 

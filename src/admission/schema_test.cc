@@ -117,8 +117,10 @@ TEST(SchemaValidate, PatternsAndTimes) {
             "v: \"A\" is not a DNS label; use lower case letters, digits and '-', with a letter or "
             "digit at both ends");
   EXPECT_EQ(problems("{type: string, format: date-time}", "'2026-01-31T08:00:00Z'"), "");
-  EXPECT_EQ(problems("{type: string, format: date-time}", "tomorrow"),
-            "v: \"tomorrow\" is not a time; write it as 2026-01-31T08:00:00Z");
+  for (const std::string text : {"tomorrow", "2026-12-31T23:59:60Z", "2026-01-31 08:00:00Z"}) {
+    EXPECT_EQ(problems("{type: string, format: date-time}", "'" + text + "'"),
+              "v: \"" + text + "\" is not a time; write it as 2026-01-31T08:00:00Z");
+  }
 }
 
 TEST(SchemaValidate, ListsAndMaps) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "base/wall_clock.h"
 #include "manager/log.h"
 
 namespace phalanx::manager {
@@ -10,10 +11,6 @@ namespace {
 // Whoever stops is followed within two seconds: one for what is under way, one for the lease.
 constexpr auto kLastWrites = std::chrono::milliseconds(900);
 constexpr auto kTick = std::chrono::seconds(1);
-
-Time wall_now() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-}
 
 }  // namespace
 

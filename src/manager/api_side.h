@@ -49,8 +49,12 @@ struct Deposed {
 struct Question {
   std::function<void(core::Core&, bool ready)> ask;
 };
-struct Stop {};
-using Message = std::variant<Arrived, AllListed, Elected, Deposed, Question, Stop>;
+// The webhooks can be called.
+struct Listening {};
+struct Stop {
+  std::optional<Error> why = {};  // none: somebody wants it
+};
+using Message = std::variant<Arrived, AllListed, Elected, Deposed, Question, Listening, Stop>;
 
 // Since the start.
 struct ApiMeasures {

@@ -13,10 +13,6 @@ namespace {
 // API servers wait ten seconds by default; ours say five.
 constexpr auto kAnswerTimeout = std::chrono::seconds(5);
 
-Time wall_now() {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
-}
-
 serve::Response json_response(admission::HttpAnswer answer) {
   return {answer.status, "application/json", std::move(answer.body)};
 }
@@ -46,35 +42,51 @@ Result<std::unique_ptr<serve::Server>> listen_plainly(const std::string& address
 
 }  // namespace
 
-Endpoints::Endpoints(const ProcessSettings& settings, const core::Adapters& adapters, ApiSide& api,
-                     Mailbox<Message>& decider)
+Endpoints::Endpoints(const kube::ClusterAccess& access, const ProcessSettings& settings,
+                     const core::Adapters& adapters, ApiSide& api, Mailbox<Message>& decider)
     : settings_(settings),
       adapters_(adapters),
       api_(api),
       decider_(decider),
-      certificates_({.path = settings.webhook_cert_dir,
-                     .names = webhook_names(settings.webhook_service, settings.lease_namespace)}) {}
+      certificates_(
+          {.access = access,
+           .folder = {.path = settings.webhook_cert_dir,
+                      .names = webhook_names(settings.webhook_service, settings.lease_namespace)},
+           .secret_namespace = settings.lease_namespace,
+           .secret = settings.webhook_secret}) {}
 
-Result<std::unique_ptr<Endpoints>> Endpoints::start(const ProcessSettings& settings,
+Result<std::unique_ptr<Endpoints>> Endpoints::start(const kube::ClusterAccess& access,
+                                                    const ProcessSettings& settings,
                                                     const core::Adapters& adapters, ApiSide& api,
                                                     Mailbox<Message>& decider) {
-  std::unique_ptr<Endpoints> endpoints(new Endpoints(settings, adapters, api, decider));
-  RETURN_IF_ERROR(endpoints->listen(wall_now()));
+  std::unique_ptr<Endpoints> endpoints(new Endpoints(access, settings, adapters, api, decider));
+  RETURN_IF_ERROR(endpoints->listen());
+  endpoints->keep_certificates();
   return endpoints;
 }
 
-Result<void> Endpoints::listen(Time now) {
-  RETURN_IF_ERROR(certificates_.refresh(now));
+void Endpoints::keep_certificates() {
+  certificates_.start(
+      {.changed = [this](const serve::Identity& identity) { return serve_webhooks(identity); },
+       .gave_up = [this](const Error& error) { decider_.put(Stop{error}); }});
+}
+
+Result<void> Endpoints::serve_webhooks(const serve::Identity& identity) {
+  if (webhook_server_) return webhook_server_->set_identity(identity);
   serve::ServerOptions options;
   options.address = {settings_.webhook_host, static_cast<uint16_t>(settings_.webhook_port)};
   options.answer_timeout = kAnswerTimeout;
-  auto webhook =
-      serve::Server::start(options, certificates_.current().identity,
-                           [this](const serve::Request& request, const serve::Reply& reply) {
-                             answer_webhook(request, reply);
-                           });
+  auto webhook = serve::Server::start(
+      options, identity, [this](const serve::Request& request, const serve::Reply& reply) {
+        answer_webhook(request, reply);
+      });
   if (!webhook) return within("--webhook-port", webhook.error());
   webhook_server_ = std::move(*webhook);
+  decider_.put(Listening{});
+  return {};
+}
+
+Result<void> Endpoints::listen() {
   ASSIGN_OR_RETURN(health_server_,
                    listen_plainly(settings_.health_address, "--health-address",
                                   [this](const serve::Request& request, const serve::Reply& reply) {
@@ -119,7 +131,10 @@ void Endpoints::answer_health(const serve::Request& request, const serve::Reply&
   // A deciding thread that hangs answers nobody.
   decider_.put(Question{[reply, ready_wanted](core::Core&, bool ready) {
     const bool good = ready || !ready_wanted;
-    reply(text_response(good ? 200 : 503, good ? "ok\n" : "the cluster is still being listed\n"));
+    reply(text_response(
+        good ? 200 : 503,
+        good ? "ok\n"
+             : "the cluster is still being listed, or the webhooks wait for a certificate\n"));
   }});
 }
 
@@ -128,7 +143,7 @@ void Endpoints::answer_metrics(const serve::Request& request, const serve::Reply
     api_.with_measures([reply](const ApiMeasures& measures, size_t unfinished) {
       serve::Response response;
       response.content_type = "text/plain; version=0.0.4; charset=utf-8";
-      response.body = render_metrics(measures, unfinished, measure_process());
+      response.body = render_metrics(measures, unfinished);
       reply(std::move(response));
     });
   } else if (request.path == "/debug/account") {
@@ -140,17 +155,8 @@ void Endpoints::answer_metrics(const serve::Request& request, const serve::Reply
   }
 }
 
-void Endpoints::refresh(Time now) {
-  const auto refreshed = certificates_.refresh(now);
-  if (!refreshed) return log_error(refreshed.error().message);
-  if (*refreshed) {
-    log_info("the webhooks have a new certificate");
-    const auto taken = webhook_server_->set_identity(certificates_.current().identity);
-    if (!taken) log_error(taken.error().message);
-  }
-}
-
 void Endpoints::stop() {
+  certificates_.stop();
   for (const auto& server : {webhook_server_.get(), health_server_.get(), metrics_server_.get()}) {
     if (server != nullptr) server->stop();
   }

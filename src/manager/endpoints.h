@@ -12,28 +12,33 @@
 #include "base/mailbox.h"
 #include "core/adapter.h"
 #include "manager/api_side.h"
+#include "manager/certificate_keeper.h"
 #include "manager/settings.h"
-#include "serve/certificate_folder.h"
 #include "serve/server.h"
 
 namespace phalanx::manager {
 
 class Endpoints {
  public:
-  // They listen when it returns.
-  static Result<std::unique_ptr<Endpoints>> start(const ProcessSettings& settings,
+  // Health and metrics listen when it returns. The webhooks follow when they have a certificate,
+  // which the decider is told (Listening); if they cannot, it is told to stop.
+  static Result<std::unique_ptr<Endpoints>> start(const kube::ClusterAccess& access,
+                                                  const ProcessSettings& settings,
                                                   const core::Adapters& adapters, ApiSide& api,
                                                   Mailbox<Message>& decider);
 
-  // Renews certificates that run out.
-  void refresh(Time now);
+  // The leader sees to it that the API server trusts the webhooks.
+  void lead(bool leads) { certificates_.lead(leads); }
   void stop();
 
  private:
-  Endpoints(const ProcessSettings& settings, const core::Adapters& adapters, ApiSide& api,
-            Mailbox<Message>& decider);
+  Endpoints(const kube::ClusterAccess& access, const ProcessSettings& settings,
+            const core::Adapters& adapters, ApiSide& api, Mailbox<Message>& decider);
 
-  Result<void> listen(Time now);
+  Result<void> listen();
+  void keep_certificates();
+  // With this certificate, from now on.
+  Result<void> serve_webhooks(const serve::Identity& identity);
   void answer_webhook(const serve::Request& request, const serve::Reply& reply);
   void answer_health(const serve::Request& request, const serve::Reply& reply);
   void answer_metrics(const serve::Request& request, const serve::Reply& reply);
@@ -43,10 +48,10 @@ class Endpoints {
   ApiSide& api_;
   Mailbox<Message>& decider_;
   const admission::Webhooks webhooks_;
-  serve::CertificateFolder certificates_;
   std::unique_ptr<serve::Server> webhook_server_;
   std::unique_ptr<serve::Server> health_server_;
   std::unique_ptr<serve::Server> metrics_server_;
+  CertificateKeeper certificates_;  // last: it hands what it renews to the server
 };
 
 }  // namespace phalanx::manager

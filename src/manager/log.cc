@@ -7,6 +7,7 @@
 
 #include "base/printable.h"
 #include "base/time.h"
+#include "base/wall_clock.h"
 
 namespace phalanx::manager {
 namespace {
@@ -26,7 +27,7 @@ std::string_view word_of(Level level) {
 }  // namespace
 
 void log(Level level, std::string_view text) {
-  const Time now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  const Time now = wall_now();
   const std::string line = fmt::format("{} {} {}\n", format_micro_time(now), word_of(level),
                                        printable(std::string(text)));
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, line.data(), line.size());

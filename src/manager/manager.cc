@@ -10,6 +10,7 @@
 #include <random>
 
 #include "base/file.h"
+#include "base/wall_clock.h"
 #include "jobs/batch_job.h"
 #include "manager/log.h"
 
@@ -18,7 +19,7 @@ namespace {
 
 // Beyond it the thread that reads from the API server waits.
 constexpr size_t kMailboxSize = 20'000;
-// How often files are looked at: the configuration and the certificates.
+// How often the configuration file is looked at.
 constexpr auto kLookInterval = std::chrono::seconds(2);
 constexpr Duration kLongestWait = std::chrono::seconds(1);
 
@@ -97,7 +98,8 @@ Result<void> Manager::run(const std::function<void()>& ready) {
   api_ = std::make_unique<ApiSide>(
       access_, adapters_, ApiSideOptions{settings_.process, options_.identity, random_seed()},
       mailbox_);
-  ASSIGN_OR_RETURN(endpoints_, Endpoints::start(settings_.process, adapters_, *api_, mailbox_));
+  ASSIGN_OR_RETURN(endpoints_,
+                   Endpoints::start(access_, settings_.process, adapters_, *api_, mailbox_));
   begin_life();
   bool goes_on = true;
   while (goes_on) {
@@ -108,7 +110,6 @@ Result<void> Manager::run(const std::function<void()>& ready) {
     step();
     if (kube::MonotonicClock::now() >= next_look_) {
       look_after_configuration();
-      look_after_certificates();
       next_look_ = kube::MonotonicClock::now() + kLookInterval;
     }
   }
@@ -117,6 +118,7 @@ Result<void> Manager::run(const std::function<void()>& ready) {
   mailbox_.close();
   api_->stop();
   endpoints_->stop();
+  if (failure_) return std::unexpected(*failure_);
   log_info("stopped");
   return {};
 }
@@ -130,14 +132,20 @@ bool Manager::take_in(Message& message) {
     if (listed->life == life_) all_listed();
   } else if (std::holds_alternative<Elected>(message)) {
     leads_ = true;
+    endpoints_->lead(true);
     lead();
   } else if (auto* deposed = std::get_if<Deposed>(&message)) {
     log_warning(fmt::format("leads no more: {}", deposed->why));
     leads_ = false;
+    endpoints_->lead(false);
     begin_life();
   } else if (auto* question = std::get_if<Question>(&message)) {
     question->ask(informed(), ever_ready_);
-  } else {
+  } else if (std::holds_alternative<Listening>(message)) {
+    listening_ = true;
+    become_ready();
+  } else if (auto* stop = std::get_if<Stop>(&message)) {
+    failure_ = std::move(stop->why);
     return false;
   }
   return true;
@@ -147,13 +155,16 @@ void Manager::all_listed() {
   step();  // what was listed is known from here on
   listed_ = true;
   previous_.reset();
-  if (!ever_ready_) {
-    ever_ready_ = true;
-    // Who takes part in the election knows everything, so that whoever wins can begin.
-    api_->start_election();
-    on_ready_();
-  }
+  become_ready();
   lead();
+}
+
+void Manager::become_ready() {
+  if (ever_ready_ || !listed_ || !listening_) return;
+  ever_ready_ = true;
+  // Who takes part in the election knows everything, so that whoever wins can begin.
+  api_->start_election();
+  on_ready_();
 }
 
 void Manager::lead() {
@@ -164,7 +175,7 @@ void Manager::lead() {
 
 void Manager::step() {
   // Nobody's clock goes backwards here.
-  now_ = std::max(now_, std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now()));
+  now_ = std::max(now_, wall_now());
   const bool due = wake_at_ && *wake_at_ <= now_;
   if (events_.empty() && !due) return;
   const auto caused_at = std::exchange(earliest_, std::nullopt);
@@ -183,7 +194,7 @@ void Manager::step() {
 Duration Manager::until_next() const {
   Duration wait = kLongestWait;
   if (wake_at_) {
-    const auto now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+    const auto now = wall_now();
     wait = std::clamp(*wake_at_ - now, Duration(0), wait);
   }
   return wait;
@@ -209,10 +220,6 @@ void Manager::look_after_configuration() {
   settings_.core = std::move(settings->core);
   log_info(fmt::format("{}: has changed and is in force now", options_.configuration_file));
   begin_life();
-}
-
-void Manager::look_after_certificates() {
-  endpoints_->refresh(now_);
 }
 
 }  // namespace phalanx::manager

@@ -53,11 +53,10 @@ class Manager {
   // Whether to go on.
   bool take_in(Message& message);
   void all_listed();
+  void become_ready();
   void lead();
   void step();
-  void carry_out(core::Output output);
   void look_after_configuration();
-  void look_after_certificates();
   [[nodiscard]] Duration until_next() const;
   // The core that is asked: the new one as soon as it knows everything.
   [[nodiscard]] core::Core& informed();
@@ -75,6 +74,7 @@ class Manager {
   std::unique_ptr<core::Core> core_;
   std::unique_ptr<core::Core> previous_;  // answers until the new one knows everything
   bool listed_ = false;
+  bool listening_ = false;
   bool leads_ = false;
   bool ever_ready_ = false;
   Time now_{};
@@ -83,6 +83,7 @@ class Manager {
   std::optional<Time> wake_at_;
   kube::Instant next_look_{};
   std::function<void()> on_ready_;
+  std::optional<Error> failure_;
   int journal_ = -1;
 };
 

@@ -1,10 +1,8 @@
 #include "manager/metrics.h"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <fstream>
+#include "base/process.h"
 
 namespace phalanx::manager {
 namespace {
@@ -24,28 +22,9 @@ void head(std::string& text, std::string_view name, std::string_view type, std::
   text += fmt::format("# HELP {0} {2}\n# TYPE {0} {1}\n", name, type, help);
 }
 
-double seconds_of(const timeval& time) {
-  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-}
-
 }  // namespace
 
-ProcessMeasures measure_process() {
-  ProcessMeasures measures;
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  measures.cpu_seconds = seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime);
-  std::ifstream statm("/proc/self/statm");
-  uint64_t pages = 0;
-  uint64_t resident = 0;
-  if (statm >> pages >> resident) {
-    measures.resident_bytes = resident * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
-  }
-  return measures;
-}
-
-std::string render_metrics(const ApiMeasures& api, size_t unfinished_writes,
-                           const ProcessMeasures& process) {
+std::string render_metrics(const ApiMeasures& api, size_t unfinished_writes) {
   std::string text;
   summary(text, "phalanx_own_latency_seconds",
           "From the arrival of an event to the write that it led to being ready to go.", api.own);
@@ -66,9 +45,9 @@ std::string render_metrics(const ApiMeasures& api, size_t unfinished_writes,
   head(text, "phalanx_api_events_total", "counter", "Objects that came in, and results of writes.");
   text += fmt::format("phalanx_api_events_total {}\n", api.events_received);
   head(text, "process_cpu_seconds_total", "counter", "CPU time of the process.");
-  text += fmt::format("process_cpu_seconds_total {:.3f}\n", process.cpu_seconds);
+  text += fmt::format("process_cpu_seconds_total {:.3f}\n", process_cpu_seconds());
   head(text, "process_resident_memory_bytes", "gauge", "Memory that the process occupies.");
-  text += fmt::format("process_resident_memory_bytes {}\n", process.resident_bytes);
+  text += fmt::format("process_resident_memory_bytes {}\n", resident_bytes());
   return text;
 }
 

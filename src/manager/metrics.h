@@ -8,13 +8,6 @@
 
 namespace phalanx::manager {
 
-struct ProcessMeasures {
-  double cpu_seconds = 0;
-  uint64_t resident_bytes = 0;
-};
-ProcessMeasures measure_process();
-
-std::string render_metrics(const ApiMeasures& api, size_t unfinished_writes,
-                           const ProcessMeasures& process);
+std::string render_metrics(const ApiMeasures& api, size_t unfinished_writes);
 
 }  // namespace phalanx::manager

@@ -48,14 +48,41 @@ class Part {
   JsonReader reader_;
 };
 
-void read_process(const JsonReader& file, bool strict, ProcessSettings& process) {
+// Names of our own objects. Those in a file of Kueue are of Kueue's: its lease and its certificates
+// are nothing to take hold of.
+void read_names(const JsonReader& file, ProcessSettings& process) {
   process.lease_namespace = file.string("namespace", process.lease_namespace);
+  const JsonReader election = file.object("leaderElection");
+  process.lease_name = election.string("resourceName", process.lease_name);
+  process.lease_namespace = election.string("resourceNamespace", process.lease_namespace);
+  const Part certificates(file, "internalCertManagement", true,
+                          {"webhookServiceName", "webhookSecretName"});
+  process.webhook_service = certificates->string("webhookServiceName", process.webhook_service);
+  process.webhook_secret = certificates->string("webhookSecretName");
+}
+
+void warn_of_names(const JsonReader& file, const std::string& name,
+                   std::vector<std::string>& warnings) {
+  const auto warn = [&](const JsonReader& reader, std::string_view parent, std::string_view field) {
+    if (reader.find(field) == nullptr) return;
+    warnings.push_back(fmt::format(
+        "{}: {}{}: names an object of Kueue; not used here, ours have names of their own", name,
+        parent, field));
+  };
+  warn(file, "", "namespace");
+  const JsonReader election = file.object("leaderElection");
+  warn(election, "leaderElection.", "resourceName");
+  warn(election, "leaderElection.", "resourceNamespace");
+  const JsonReader certificates = file.object("internalCertManagement");
+  warn(certificates, "internalCertManagement.", "webhookServiceName");
+  warn(certificates, "internalCertManagement.", "webhookSecretName");
+}
+
+void read_process(const JsonReader& file, bool strict, ProcessSettings& process) {
   const Part election(file, "leaderElection", strict,
                       {"leaderElect", "resourceName", "resourceNamespace", "leaseDuration",
                        "renewDeadline", "retryPeriod"});
   process.elect_leader = election->boolean("leaderElect", true);
-  process.lease_name = election->string("resourceName", process.lease_name);
-  process.lease_namespace = election->string("resourceNamespace", process.lease_namespace);
   read_duration(*election, "leaseDuration", process.lease_duration);
   read_duration(*election, "renewDeadline", process.renew_deadline);
   read_duration(*election, "retryPeriod", process.retry_period);
@@ -67,8 +94,6 @@ void read_process(const JsonReader& file, bool strict, ProcessSettings& process)
       static_cast<int>(webhook->integer("port", process.webhook_port, 1, kHighestPort));
   process.webhook_host = webhook->string("host");
   process.webhook_cert_dir = webhook->string("certDir", process.webhook_cert_dir);
-  const Part certificates(file, "internalCertManagement", strict, {"webhookServiceName"});
-  process.webhook_service = certificates->string("webhookServiceName", process.webhook_service);
   const Part health(file, "health", strict, {"healthProbeBindAddress"});
   process.health_address = health->string("healthProbeBindAddress", process.health_address);
   const Part metrics(file, "metrics", strict, {"bindAddress"});
@@ -106,13 +131,19 @@ Result<Settings> read_settings(const std::string& text, const std::string& name,
     ASSIGN_OR_RETURN(const std::vector<Document> documents, parse_documents(text));
     DecodeStatus status;
     const JsonReader reader(&documents.front().value, "", status);
-    read_process(reader, reader.string("apiVersion").starts_with("config.phalanx.dev/"),
-                 settings.process);
+    const bool ours = reader.string("apiVersion").starts_with("config.phalanx.dev/");
+    read_process(reader, ours, settings.process);
+    if (ours) {
+      read_names(reader, settings.process);
+    } else {
+      warn_of_names(reader, name, settings.warnings);
+    }
     if (status.error()) return within(name, *status.error());
   }
   ProcessSettings& process = settings.process;
   override(overrides.lease_namespace, process.lease_namespace);
   override(overrides.webhook_cert_dir, process.webhook_cert_dir);
+  override(overrides.webhook_secret, process.webhook_secret);
   override(overrides.health_address, process.health_address);
   override(overrides.metrics_address, process.metrics_address);
   if (overrides.webhook_port != 0) process.webhook_port = overrides.webhook_port;
@@ -146,6 +177,7 @@ std::string needing_restart(const ProcessSettings& before, const ProcessSettings
   differ(before.webhook_cert_dir, after.webhook_cert_dir, "webhook.certDir");
   differ(before.webhook_service, after.webhook_service,
          "internalCertManagement.webhookServiceName");
+  differ(before.webhook_secret, after.webhook_secret, "internalCertManagement.webhookSecretName");
   differ(before.health_address, after.health_address, "health.healthProbeBindAddress");
   differ(before.metrics_address, after.metrics_address, "metrics.bindAddress");
   return names;

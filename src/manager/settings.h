@@ -31,6 +31,8 @@ struct ProcessSettings {
   std::string webhook_cert_dir = "/tmp/phalanx-webhook-certificates";
   // The names under which the API server calls; the first is that of the Service.
   std::string webhook_service = "phalanx-webhook";
+  // Replicas share their certificates in this Secret; "": each has its own.
+  std::string webhook_secret;
   std::string health_address = ":8081";
   std::string metrics_address = "127.0.0.1:8080";
 
@@ -48,6 +50,7 @@ struct Overrides {
   std::string feature_gates = {};
   std::string lease_namespace = {};
   std::string webhook_cert_dir = {};
+  std::string webhook_secret = {};
   std::string health_address = {};
   std::string metrics_address = {};
   int webhook_port = 0;

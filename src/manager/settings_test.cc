@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "admission/deploy_files.h"
+#include "admission/installation.h"
+#include "base/yaml.h"
+
 namespace phalanx::manager {
 namespace {
 
@@ -34,7 +38,7 @@ leaderElection: {leaderElect: true, resourceName: lock, leaseDuration: 30s, rene
                  retryPeriod: 5s}
 clientConnection: {qps: 50.5, burst: 100}
 webhook: {port: 1234, host: 127.0.0.1, certDir: /certs}
-internalCertManagement: {webhookServiceName: hooks}
+internalCertManagement: {webhookServiceName: hooks, webhookSecretName: certs}
 health: {healthProbeBindAddress: ':1'}
 metrics: {bindAddress: ':2'}
 featureGates: {TASBalancedPlacement: true}
@@ -45,8 +49,6 @@ TEST(Settings, BothSpellingsOfTheFileAreRead) {
     const auto settings = read(std::string(head) + kAll);
     ASSERT_TRUE(settings) << settings.error().message;
     const ProcessSettings& process = settings->process;
-    EXPECT_EQ(process.lease_namespace, "scheduling");
-    EXPECT_EQ(process.lease_name, "lock");
     EXPECT_EQ(process.lease_duration, seconds(30));
     EXPECT_EQ(process.renew_deadline, seconds(20));
     EXPECT_EQ(process.retry_period, seconds(5));
@@ -55,12 +57,71 @@ TEST(Settings, BothSpellingsOfTheFileAreRead) {
     EXPECT_EQ(process.webhook_port, 1234);
     EXPECT_EQ(process.webhook_host, "127.0.0.1");
     EXPECT_EQ(process.webhook_cert_dir, "/certs");
-    EXPECT_EQ(process.webhook_service, "hooks");
     EXPECT_EQ(process.health_address, ":1");
     EXPECT_EQ(process.metrics_address, ":2");
     EXPECT_TRUE(settings->core.placement.balanced);
-    EXPECT_TRUE(settings->warnings.empty());
   }
+}
+
+TEST(Settings, NamesAreTakenFromOurOwnFileAlone) {
+  const auto ours = read(std::string(kOurs) + kAll);
+  ASSERT_TRUE(ours);
+  EXPECT_TRUE(ours->warnings.empty());
+  EXPECT_EQ(ours->process.lease_namespace, "scheduling");
+  EXPECT_EQ(ours->process.lease_name, "lock");
+  EXPECT_EQ(ours->process.webhook_service, "hooks");
+  EXPECT_EQ(ours->process.webhook_secret, "certs");
+  const auto kueues = read(std::string(kKueues) + kAll);
+  ASSERT_TRUE(kueues);
+  EXPECT_EQ(kueues->process.lease_namespace, ProcessSettings().lease_namespace);
+  EXPECT_EQ(kueues->process.lease_name, ProcessSettings().lease_name);
+  EXPECT_EQ(kueues->process.webhook_service, ProcessSettings().webhook_service);
+  EXPECT_EQ(kueues->process.webhook_secret, "");
+  ASSERT_EQ(kueues->warnings.size(), 4U);
+  EXPECT_EQ(
+      kueues->warnings[1],
+      "config.yaml: leaderElection.resourceName: names an object of Kueue; not used here, ours "
+      "have names of their own");
+}
+
+json::value installed(std::string_view kind) {
+  for (const EmbeddedFile& file : admission::manifests()) {
+    for (Document& document : parse_documents(file.text()).value()) {
+      if (document.value.at("kind").as_string() == kind) return std::move(document.value);
+    }
+  }
+  return nullptr;
+}
+
+// What the Deployment gives its replicas is understood, and they share one certificate.
+TEST(Settings, TheInstalledFileIsReadWithoutAWarning) {
+  const json::value map = installed("ConfigMap");
+  const auto settings = read(std::string(map.at("data").at("config.yaml").as_string()));
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_TRUE(settings->warnings.empty());
+  EXPECT_EQ(settings->process.webhook_secret, admission::kCertificatesSecret);
+  EXPECT_EQ(settings->process.webhook_service, admission::kWebhookService);
+}
+
+// Its root is read-only, and it may have been installed into another namespace.
+TEST(Settings, AnInstalledProcessCanWriteItsCertificatesAndKnowsItsNamespace) {
+  const json::value deployment = installed("Deployment");
+  const json::value& pod = deployment.at("spec").at("template").at("spec");
+  const json::value& container = pod.at("containers").at(0);
+  std::string volume;
+  for (const json::value& mount : container.at("volumeMounts").as_array()) {
+    if (mount.at("mountPath").as_string() == ProcessSettings().webhook_cert_dir) {
+      volume = mount.at("name").as_string();
+    }
+  }
+  bool writable = false;
+  for (const json::value& each : pod.at("volumes").as_array()) {
+    writable |= each.at("name").as_string() == volume && each.as_object().contains("emptyDir");
+  }
+  EXPECT_TRUE(writable) << volume;
+  const json::array& arguments = container.at("args").as_array();
+  EXPECT_NE(std::ranges::find(arguments, json::value("--lease-namespace=$(POD_NAMESPACE)")),
+            arguments.end());
 }
 
 TEST(Settings, TheCommandLineGoesBeforeTheFile) {
