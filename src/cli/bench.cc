@@ -48,6 +48,22 @@ void add_bench_command(CLI::App& app, Run& run) {
   command->callback(
       [admission, &run] { run = [admission] { return bench_admission(*admission); }; });
 
+  auto listing = std::make_shared<BenchListingArguments>();
+  command = bench->add_subcommand(
+      "listing", "Lists of nodes and pods, decoded and held as a manager does when it starts");
+  command->add_option("--nodes", listing->nodes, "Nodes of the cluster")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  command->add_option("--pods", listing->pods, "Pods, spread over the nodes")
+      ->check(CLI::Range(0, 5'000'000))
+      ->capture_default_str();
+  command
+      ->add_option("--managed", listing->managed, "Of these pods: of workloads that were admitted")
+      ->check(CLI::Range(0, 5'000'000))
+      ->capture_default_str();
+  command->add_flag("--json", listing->json, "Print one JSON object");
+  command->callback([listing, &run] { run = [listing] { return bench_listing(*listing); }; });
+
   auto gang = std::make_shared<BenchGangArguments>();
   command = bench->add_subcommand("gang", "Gang-tree searches: large, packed, and impossible");
   command->add_flag("--json", gang->json, "Print a JSON array, one object for each search");

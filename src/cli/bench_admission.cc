@@ -3,7 +3,6 @@
 // measured is the CPU time that the core takes to decode, decide and write, and how long workloads
 // wait.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <array>
 #include <fstream>
@@ -13,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/json.h"
+#include "base/process.h"
 #include "cli/bench_report.h"
 #include "cli/command.h"
 #include "jobs/batch_job.h"
@@ -235,7 +235,7 @@ class Stream : public sim::Component {
     const WorkloadClass& size = kClasses[due.size];
     const api::ObjectKey key{Kind::kWorkload, "default",
                              fmt::format("{}-{:02}-{:03}", size.name, due.queue, due.index)};
-    json::value status = *sim::find_at(*server_.get(key), {"status"});
+    json::value status = *find_at(*server_.get(key), {"status"});
     status.as_object()["conditions"].as_array().push_back(
         json::object{{"type", "Finished"},
                      {"status", "True"},
@@ -300,21 +300,6 @@ double placement_microseconds(core::Core& core, const core::Adapters& adapters) 
   return static_cast<double>(nanoseconds) / kRounds * 1e-3;
 }
 
-double process_cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& time) {
-    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
-
-int64_t resident_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss * 1024;
-}
-
 double seconds(Duration duration) {
   return static_cast<double>(duration.count()) / 1000.0;
 }
@@ -367,7 +352,7 @@ json::object run(const BenchAdmissionArguments& arguments, const Preset& preset)
           {"cpu_s", cpu},
           {"process_cpu_s", process_cpu_seconds() - process_before},
           {"writes", host.writes()},
-          {"rss_bytes", resident_bytes()}};
+          {"rss_bytes", peak_resident_bytes()}};
 }
 
 }  // namespace

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <iostream>
 #include <limits>
 #include <memory>
 #include <set>
 
 #include "base/check.h"
+#include "base/process.h"
 #include "cli/bench_cluster.h"
 #include "cli/bench_report.h"
 #include "cli/command.h"
@@ -30,14 +29,6 @@ struct Measurement {
   int64_t rss_bytes = 0;
   std::string result_sha256;
 };
-
-int64_t resident_bytes() {
-  std::ifstream statm("/proc/self/statm");
-  int64_t total = 0;
-  int64_t resident = 0;
-  statm >> total >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
-}
 
 class PlacementBench {
  public:

@@ -34,6 +34,14 @@ struct BenchAdmissionArguments {
 };
 int bench_admission(const BenchAdmissionArguments& arguments);
 
+struct BenchListingArguments {
+  uint32_t nodes = 5'000;
+  uint32_t pods = 20'000;
+  uint32_t managed = 0;
+  bool json = false;
+};
+int bench_listing(const BenchListingArguments& arguments);
+
 using BenchClock = std::chrono::steady_clock;
 
 inline int64_t nanoseconds_since(BenchClock::time_point start) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "cli/manifests.h"
@@ -124,6 +125,20 @@ Result<ClusterInput> read_cluster_input(const std::vector<std::string>& paths,
   DocumentReader reader(input);
   RETURN_IF_ERROR(read_manifests(paths, progress,
                                  [&](const Manifest& manifest) { return reader.add(manifest); }));
+  return input;
+}
+
+Result<ClusterInput> read_cluster_input(const LiveArguments& live,
+                                        const std::vector<std::string>& paths,
+                                        const std::function<void(const std::string&)>& progress) {
+  ClusterInput input;
+  DocumentReader reader(input);
+  const auto add = [&](const Manifest& manifest) { return reader.add(manifest); };
+  // Jobs are what is to be placed: those of the cluster have their place, or wait for one.
+  constexpr std::array kKinds{api::Kind::kNode, api::Kind::kPod, api::Kind::kTopology,
+                              api::Kind::kWorkload};
+  RETURN_IF_ERROR(read_live(live, kKinds, add));
+  RETURN_IF_ERROR(read_manifests(paths, progress, add));
   return input;
 }
 

@@ -22,6 +22,7 @@
 #include "api/workload.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "cli/live_cluster.h"
 
 namespace phalanx::cli {
 
@@ -64,6 +65,12 @@ std::string full_name(const Object& object) {
 // not, in name order, without subfolders), "-" for standard input. `progress` is told about each
 // file before it is read.
 Result<ClusterInput> read_cluster_input(const std::vector<std::string>& paths,
+                                        const std::function<void(const std::string&)>& progress);
+
+// The nodes, pods, topologies and workloads of a running cluster, together with what the paths
+// name.
+Result<ClusterInput> read_cluster_input(const LiveArguments& live,
+                                        const std::vector<std::string>& paths,
                                         const std::function<void(const std::string&)>& progress);
 
 // The same for a text at hand; `name` stands for it in errors.

@@ -35,5 +35,6 @@ void add_explain_command(CLI::App& app, Run& run);
 void add_demo_command(CLI::App& app, Run& run);
 void add_manager_command(CLI::App& app, Run& run);
 void add_install_command(CLI::App& app, Run& run);
+void add_account_command(CLI::App& app, Run& run);
 
 }  // namespace phalanx::cli

@@ -66,10 +66,14 @@ int exit_code_of(Standing standing) {
 
 int run_explain(const Arguments& arguments) {
   const bool as_json = arguments.output == "json";
-  if (arguments.run.files.empty() && arguments.run.load.empty()) {
-    return bad_input("name manifests with -f, or a saved cluster with --load", as_json);
+  if (arguments.run.files.empty() && arguments.run.load.empty() && !arguments.run.live.given()) {
+    return bad_input(
+        "name manifests with -f, a saved cluster with --load, or a running one with --kubeconfig",
+        as_json);
   }
   RunPlan plan;
+  // A running cluster is asked about now, not about what will have become of it.
+  if (arguments.run.live.given()) plan.until = Duration(0);
   if (!arguments.at.empty()) {
     const auto at = parse_duration(arguments.at);
     if (!at) return bad_input("--at: " + at.error().message, as_json);
@@ -105,7 +109,8 @@ int run_explain(const Arguments& arguments) {
     document["at"] = format_duration(at);
     std::cout << pretty_json(document) << "\n";
   } else {
-    std::cout << fmt::format("After {}: {}", short_duration(at), answer_text(answer));
+    const bool now = arguments.run.live.given() && at == Duration(0);
+    std::cout << (now ? "" : fmt::format("After {}: ", short_duration(at))) << answer_text(answer);
   }
   return exit_code_of(answer.standing);
 }
@@ -131,7 +136,8 @@ void add_explain_command(CLI::App& app, Run& run) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   command->footer(
-      "Needs -f or --load. Exit codes: 0 it is admitted, has ended or is not managed, 2 it waits "
+      "Needs -f, --load or --kubeconfig. Exit codes: 0 it is admitted, has ended or is not "
+      "managed, 2 it waits "
       "or is\n"
       "set aside, 1 bad input. Everything else is in docs/reference/explain.md.");
   command->callback([arguments, &run] { run = [arguments] { return run_explain(*arguments); }; });

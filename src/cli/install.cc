@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "admission/installation.h"
+#include "base/json_path.h"
+#include "base/wall_clock.h"
 #include "base/yaml.h"
 #include "cli/command.h"
 #include "kube/api_client.h"
@@ -28,11 +30,6 @@ struct Arguments {
   bool apply = false;
   int replicas = 0;
 };
-
-std::string text_at(const json::value& document, std::string_view field) {
-  DecodeStatus status;
-  return JsonReader(&document, "", status).string(field);
-}
 
 std::string name_of(const json::value& document) {
   DecodeStatus status;
@@ -94,7 +91,7 @@ std::set<std::string> ways_of(const json::value& document) {
 // Somebody else may have installed it with the other way to the webhooks, by Service or by URL.
 // Applying ours would leave both, which no API server accepts.
 Result<void> make_way(kube::ApiClient& client, const json::value& document) {
-  const std::string kind = text_at(document, "kind");
+  const std::string_view kind = string_at(document, {"kind"});
   const bool crd = kind == "CustomResourceDefinition";
   if (!crd && !kind.ends_with("WebhookConfiguration")) return {};
   ASSIGN_OR_RETURN(const std::string path, client.path_of(document));
@@ -119,7 +116,7 @@ Result<void> apply_all(const kube::AccessOptions& options,
     std::cout << "applied " << name_of(document) << "\n";
   }
   for (const json::value& document : documents) {
-    if (text_at(document, "kind") != "CustomResourceDefinition") continue;
+    if (string_at(document, {"kind"}) != "CustomResourceDefinition") continue;
     RETURN_IF_ERROR(wait_until_served(client, document));
   }
   return {};
@@ -134,7 +131,7 @@ Result<std::string> bundle_of(const Arguments& arguments) {
       {.path = folder,
        .names = manager::webhook_names(std::string(admission::kWebhookService),
                                        arguments.installation.namespace_)});
-  const Time now = std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  const Time now = wall_now();
   if (auto refreshed = certificates.refresh(now); !refreshed) {
     return within("--webhook-cert-dir", refreshed.error());
   }

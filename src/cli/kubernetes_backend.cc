@@ -19,9 +19,9 @@
 #include "api/object_meta.h"
 #include "base/check.h"
 #include "base/file.h"
+#include "base/wall_clock.h"
+#include "cli/live_account.h"
 #include "core/account_report.h"
-#include "core/core.h"
-#include "jobs/batch_job.h"
 #include "manager/settings.h"
 #include "sim/document.h"
 #include "sim/manifest.h"
@@ -151,7 +151,7 @@ Result<void> KubernetesBackend::empty_cluster() {
       auto documents = client_.list(kind);
       if (!documents) break;  // its CRD is not there yet
       std::erase_if(*documents, [&](const json::value& document) {
-        const std::string_view name = sim::string_at(document, {"metadata", "name"});
+        const std::string_view name = string_at(document, {"metadata", "name"});
         return kind == api::Kind::kPriorityClass && name.starts_with("system-");
       });
       if (documents->empty()) break;
@@ -191,7 +191,8 @@ Result<void> KubernetesBackend::start_manager() {
   std::vector<std::string> words{"phalanx",
                                  "manager",
                                  "--kubeconfig",
-                                 options_.access.kubeconfig,
+                                 options_.manager_kubeconfig.empty() ? options_.access.kubeconfig
+                                                                     : options_.manager_kubeconfig,
                                  "--webhook-port",
                                  std::to_string(webhook_port_),
                                  "--webhook-cert-dir",
@@ -254,32 +255,32 @@ ApiResult<Stored> KubernetesBackend::apply(const json::value& written) {
   sim::drop_generated_fields(document);
   sim::complete_conditions(document, now());
   const auto kind =
-      api::find_kind(sim::string_at(document, {"apiVersion"}), sim::string_at(document, {"kind"}));
+      api::find_kind(string_at(document, {"apiVersion"}), string_at(document, {"kind"}));
   if (kind && *kind == api::Kind::kNode) {
-    sim::ensure_object(document, {"metadata", "annotations"})["kwok.x-k8s.io/node"] = "fake";
+    ensure_object(document, {"metadata", "annotations"})["kwok.x-k8s.io/node"] = "fake";
   }
   const auto collection = client_.collection_of(document);
   if (!collection) return sim::bad_request(collection.error().message);
-  const std::string space(sim::string_at(document, {"metadata", "namespace"}));
+  const std::string space(string_at(document, {"metadata", "namespace"}));
   if (!space.empty()) {
     if (const auto made = ensure_namespace(space); !made) {
       return sim::bad_request(made.error().message);
     }
   }
-  const json::value* part = sim::find_at(document, {"status"});
+  const json::value* part = find_at(document, {"status"});
   std::optional<json::value> status;
   if (part != nullptr && kind && api::info(*kind).has_status) status = *part;
   auto answer = client_.create(*collection, document, true);
   if (!answer && answer.error().reason == "AlreadyExists") {
-    sim::erase_at(document, {"status"});
+    erase_at(document, {"status"});
     const auto path = client_.path_of(document);
     CHECK(path.has_value());
     answer = client_.patch(*path, document, {.strict_fields = true});
   }
   if (answer && status) {
-    answer = client_.patch(
-        *collection + "/" + std::string(sim::string_at(*answer, {"metadata", "name"})),
-        json::object{{"status", *status}}, {.subresource = "status"});
+    answer =
+        client_.patch(*collection + "/" + std::string(string_at(*answer, {"metadata", "name"})),
+                      json::object{{"status", *status}}, {.subresource = "status"});
   }
   if (!answer) return std::unexpected(error_of(answer.error()));
   return stored(std::move(*answer));
@@ -317,7 +318,7 @@ std::vector<Stored> KubernetesBackend::list(api::Kind kind) const {
 }
 
 Time KubernetesBackend::now() const {
-  return std::chrono::time_point_cast<Duration>(std::chrono::system_clock::now());
+  return wall_now();
 }
 
 uint64_t KubernetesBackend::newest_version() const {
@@ -327,7 +328,7 @@ uint64_t KubernetesBackend::newest_version() const {
     newest += documents.size();  // a deletion changes no version of what is left
     for (const Stored& document : documents) {
       const auto version =
-          api::parse_resource_version(sim::string_at(*document, {"metadata", "resourceVersion"}));
+          api::parse_resource_version(string_at(*document, {"metadata", "resourceVersion"}));
       newest += version.value_or(0);
     }
   }
@@ -378,25 +379,10 @@ const std::vector<std::string>& KubernetesBackend::journal() const {
 
 Result<void> KubernetesBackend::check_account() {
   return eventually([&]() -> Result<void> {
-    const core::Adapters adapters = jobs::all_adapters();
-    core::Core rebuilt(configuration_, adapters);
-    std::vector<core::Event> events;
-    for (const api::Kind kind : rebuilt.watched_kinds()) {
-      for (const Stored& document : list(kind)) {
-        ASSIGN_OR_RETURN(core::Object object, core::decode_object(*document, adapters));
-        events.emplace_back(core::ObjectChanged{std::move(object)});
-      }
-    }
-    // Not Synced: it takes everything in and decides nothing.
-    [[maybe_unused]] const auto output = rebuilt.step(now(), std::move(events));
-    kube::CurlTransport plain({.server = fmt::format("http://127.0.0.1:{}", metrics_port_)});
-    kube::HttpRequest request;
-    request.target = "/debug/account";
-    ASSIGN_OR_RETURN(const json::value kept,
-                     kube::read_document(plain.ask(std::move(request)), "account"));
-    // Through text, as the other one came.
-    const json::value fresh = json::parse(json::serialize(core::account_of(rebuilt.state())));
-    return core::compare_accounts(kept.as_object(), fresh.as_object());
+    ASSIGN_OR_RETURN(const json::object rebuilt, rebuild_live_account(client_, configuration_));
+    ASSIGN_OR_RETURN(const json::object kept,
+                     fetch_account(fmt::format("http://127.0.0.1:{}", metrics_port_)));
+    return core::compare_accounts(kept, rebuilt);
   });
 }
 

@@ -18,6 +18,7 @@ namespace phalanx::cli {
 
 struct KubernetesBackendOptions {
   kube::AccessOptions access;
+  std::string manager_kubeconfig;  // the manager's own rights; empty: those of `access`
   std::string folder;         // for configuration, certificates, journal and log of the manager
   std::string configuration;  // a Configuration as text; empty: the default
   std::string feature_gates;

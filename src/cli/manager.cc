@@ -69,6 +69,8 @@ void add_manager_command(CLI::App& app, Run& run) {
   command->add_option("--webhook-cert-dir", overrides.webhook_cert_dir,
                       "Certificates of the webhooks: made and renewed here, unless somebody else "
                       "does");
+  command->add_option("--webhook-secret", overrides.webhook_secret,
+                      "A Secret in the lease's namespace by which replicas share them");
   command->add_option("--health-address", overrides.health_address,
                       "Where /healthz and /readyz are, or 0 [:8081]");
   command->add_option("--metrics-address", overrides.metrics_address,

@@ -8,6 +8,7 @@
 
 #include "api/kind.h"
 #include "base/file.h"
+#include "base/json_path.h"
 #include "base/spelling.h"
 #include "base/yaml.h"
 
@@ -70,13 +71,9 @@ Result<std::vector<InputFile>> expand(const std::vector<std::string>& paths) {
   return files;
 }
 
-std::string string_field(const json::object& object, std::string_view name) {
-  const json::value* value = object.if_contains(name);
-  return value != nullptr && value->is_string() ? std::string(value->get_string()) : "";
-}
-
 ManifestHeader header_of(const json::object& object) {
-  ManifestHeader header{string_field(object, "apiVersion"), string_field(object, "kind"), "", ""};
+  ManifestHeader header{std::string(string_field(object, "apiVersion")),
+                        std::string(string_field(object, "kind")), "", ""};
   if (const json::value* metadata = object.if_contains("metadata");
       metadata != nullptr && metadata->is_object()) {
     header.name = string_field(metadata->get_object(), "name");

@@ -33,6 +33,7 @@ constexpr std::string_view kPods = "pods";
 
 struct Arguments {
   std::vector<std::string> files;
+  LiveArguments live;
   std::string topology;
   std::optional<std::string> levels;  // separated by commas
   std::string output = "table";
@@ -409,7 +410,9 @@ class PlaceRun {
 
 int run_place(Arguments arguments) {
   if (arguments.json) arguments.output = "json";
-  auto input = read_cluster_input(arguments.files, show_progress);
+  auto input = arguments.live.given()
+                   ? read_cluster_input(arguments.live, arguments.files, show_progress)
+                   : read_cluster_input(arguments.files, show_progress);
   if (!input) return bad_input(input.error().message, arguments.output == "json");
   if (const std::string text = skipped_remark(*input); !text.empty()) remark(text);
   return PlaceRun(arguments, std::move(*input)).run();
@@ -427,6 +430,7 @@ void add_place_command(CLI::App& app, Run& run) {
           "Nodes, pods, Topologies, Workloads, Jobs and Gangs: files, folders, - for stdin")
       ->type_name("FILE")
       ->required();
+  add_live_options(*command, arguments->live);
   auto* topology =
       command
           ->add_option("--topology", arguments->topology, "The Topology of the input to place by")

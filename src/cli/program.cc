@@ -110,6 +110,7 @@ int run_program(int argc, const char* const* argv) {
   add_demo_command(app, run);
   add_manager_command(app, run);
   add_install_command(app, run);
+  add_account_command(app, run);
   add_conformance_command(app, run);
   add_scenario_command(app, run);
   add_bench_command(app, run);

@@ -27,6 +27,7 @@ struct Arguments {
   std::string feature_gates;
   std::string backend = "embedded";
   kube::AccessOptions access;
+  std::string manager_kubeconfig;
   std::string work_folder;
   std::string output = "text";
 };
@@ -102,6 +103,7 @@ class ScenarioCommand {
     ASSIGN_OR_RETURN(
         const auto backend,
         KubernetesBackend::start({.access = arguments_.access,
+                                  .manager_kubeconfig = arguments_.manager_kubeconfig,
                                   .folder = arguments_.work_folder + "/" + found.scenario.name,
                                   .configuration = found.configuration_text,
                                   .feature_gates = found.feature_gates}));
@@ -221,6 +223,8 @@ void add_scenario_command(CLI::App& app, Run& run) {
       ->capture_default_str();
   command->add_option("--kubeconfig", arguments->access.kubeconfig,
                       "Of a control plane for tests; what is in it is DELETED");
+  command->add_option("--manager-kubeconfig", arguments->manager_kubeconfig,
+                      "With the rights that managers have; by default those of --kubeconfig");
   command->add_option("--work-folder", arguments->work_folder,
                       "With --backend kubernetes: for logs, one folder for each scenario");
   command->add_option("-o,--output", arguments->output, "text or json")

@@ -16,8 +16,6 @@ namespace {
 
 using core::full_name;
 using sim::find_condition;
-using sim::string_at;
-using sim::string_field;
 
 bool true_condition(const json::object* condition) {
   return condition != nullptr && string_field(*condition, "status") == "True";
@@ -206,8 +204,7 @@ void History::observe_phase(Entry& entry, const json::value& workload) {
   WorkloadRecord& record = entry.record;
   if (record.over()) return;
   record.queue = string_at(workload, {"spec", "queueName"});
-  record.priority =
-      static_cast<int32_t>(sim::integer_at(workload, {"spec", "priority"}).value_or(0));
+  record.priority = static_cast<int32_t>(integer_at(workload, {"spec", "priority"}).value_or(0));
   record.needed = record.pods - done_pods(workload);
   const bool admitted = true_condition(find_condition(workload, core::names::kAdmitted));
   const json::object* evicted = find_condition(workload, core::names::kEvicted);

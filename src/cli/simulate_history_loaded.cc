@@ -11,8 +11,6 @@ namespace phalanx::cli {
 namespace {
 
 using sim::find_condition;
-using sim::string_at;
-using sim::string_field;
 
 Time time_of(const json::object* condition, Time otherwise) {
   if (condition == nullptr) return otherwise;

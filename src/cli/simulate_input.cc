@@ -125,7 +125,7 @@ Result<void> RunInput::add_job(Manifest manifest) {
     return within(manifest.origin, checked.error());
   }
   Duration at{};
-  const json::object* annotations = sim::object_at(manifest.value, {"metadata", "annotations"});
+  const json::object* annotations = object_at(manifest.value, {"metadata", "annotations"});
   if (annotations != nullptr && annotations->contains(kSubmitAtAnnotation)) {
     const auto moment = parse_moment(annotations->if_contains(kSubmitAtAnnotation));
     if (!moment) {

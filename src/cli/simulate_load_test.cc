@@ -75,7 +75,8 @@ TEST_F(SimulateLoadTest, WhatCannotBeLoadedIsNamedWithItsRemedy) {
   expect_parts(failure(saved()), {"saved/nodes.yaml: is missing", "copy the folder whole"});
   EXPECT_EQ(run_phalanx({"simulate", "--load", saved(), "--seed", "7"}).code, kBadInput);
   EXPECT_EQ(run_phalanx({"explain", "a"}).err,
-            "phalanx: name manifests with -f, or a saved cluster with --load\n");
+            "phalanx: name manifests with -f, a saved cluster with --load, or a running one with "
+            "--kubeconfig\n");
 }
 
 // As `kubectl get job -o yaml` prints them.

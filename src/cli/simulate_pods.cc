@@ -11,8 +11,6 @@
 namespace phalanx::cli {
 namespace {
 
-using sim::string_at;
-
 bool is_running(const json::value& pod) {
   return string_at(pod, {"status", "phase"}) == "Running" && !sim::is_deleted(pod);
 }
@@ -28,16 +26,16 @@ std::string workload_of(const json::value& pod) {
 int64_t done_pods(const json::value& workload) {
   int64_t done = 0;
   for (const json::value& pod_set : sim::list_field(workload, {"status", "reclaimablePods"})) {
-    done += sim::integer_at(pod_set, {"count"}).value_or(0);
+    done += integer_at(pod_set, {"count"}).value_or(0);
   }
   return done;
 }
 
 std::string node_state(const json::value& node) {
   const json::object* ready = sim::find_condition(node, "Ready");
-  const std::string_view status = ready == nullptr ? "" : sim::string_field(*ready, "status");
+  const std::string_view status = ready == nullptr ? "" : string_field(*ready, "status");
   std::string text = status == "True" ? "Ready" : status == "Unknown" ? "Unreachable" : "NotReady";
-  if (sim::true_at(node, {"spec", "unschedulable"})) text += ", cordoned";
+  if (true_at(node, {"spec", "unschedulable"})) text += ", cordoned";
   return text;
 }
 

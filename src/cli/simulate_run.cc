@@ -56,11 +56,12 @@ void add_run_options(CLI::App& command, RunArguments& arguments) {
 }
 
 void add_load_option(CLI::App& command, RunArguments& arguments) {
+  add_live_options(command, arguments.live);
   command
       .add_option("--load", arguments.load,
                   "Go on from a cluster that simulate --save wrote; -f comes on top of it")
       ->type_name("FOLDER")
-      ->excludes("--seed");
+      ->excludes("--seed", "--kubeconfig", "--context");
 }
 
 Result<core::Configuration> read_configuration(const RunArguments& arguments) {
@@ -95,12 +96,14 @@ Result<std::unique_ptr<SimulationRun>> SimulationRun::prepare(const RunArguments
     auto saved = sim::load_state(arguments.load);
     if (!saved) return within("--load", saved.error());
     options.saved = std::move(*saved);
+  } else if (arguments.live.given()) {
+    ASSIGN_OR_RETURN(options.saved, read_live_state(arguments.live, arguments.seed));
   }
   std::unique_ptr<SimulationRun> run(new SimulationRun(std::move(options), arguments));
   RunInput input([&](json::value document, const std::string& origin) {
     return applied(run->cluster().apply(std::move(document)), origin);
   });
-  if (arguments.files.empty() && arguments.load.empty()) {
+  if (arguments.files.empty() && arguments.load.empty() && !arguments.live.given()) {
     RETURN_IF_ERROR(input.add_sample(
         arguments.nodes.empty() ? std::string(kSampleNodes) : arguments.nodes, arguments.seed));
   } else {
@@ -127,10 +130,10 @@ std::vector<std::pair<std::string, Duration>> SimulationRun::jobs_to_come() cons
     const auto* apply = std::get_if<sim::ApplyAction>(&appointments_[i].action.what);
     if (apply == nullptr) continue;
     for (const json::value& document : apply->documents) {
-      if (sim::string_at(document, {"kind"}) != "Job") continue;
+      if (string_at(document, {"kind"}) != "Job") continue;
       jobs.emplace_back(
           fmt::format("{}/{}", sim::text_or(document, {"metadata", "namespace"}, "default"),
-                      sim::string_at(document, {"metadata", "name"})),
+                      string_at(document, {"metadata", "name"})),
           appointments_[i].at);
     }
   }

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/live_cluster.h"
 #include "cli/simulate_history.h"
 #include "cli/simulate_input.h"
 #include "cli/simulate_placement.h"
@@ -31,8 +32,9 @@ inline constexpr std::string_view kSampleNodes = "4 blocks x 4 racks x 16 hosts,
 
 struct RunArguments {
   std::vector<std::string> files;
-  std::string load;   // a folder that --save wrote (sim/state_folder.h)
-  std::string nodes;  // sim/node_generator.h
+  LiveArguments live = {};  // goes on from a running cluster, as it is now
+  std::string load;         // a folder that --save wrote (sim/state_folder.h)
+  std::string nodes;        // sim/node_generator.h
   std::string configuration;
   std::string feature_gates;
   uint64_t seed = 1;
