@@ -5,6 +5,7 @@
 #   make test          everything that must hold before a change is taken in (tools/run-tests)
 #   make cluster       a real Kubernetes control plane on this machine, with NODES=64 nodes and Phalanx
 #   make cluster-down  stops it, and removes it
+#   make bench-kubernetes  a burst of jobs on such control planes; OUT=FILE also writes the lines
 #   make format        brings the sources into their form
 #   make clean         removes what was built
 #
@@ -19,7 +20,7 @@ NODES ?= 64
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
 
-.PHONY: build demo test cluster cluster-down format clean packages
+.PHONY: build demo test cluster cluster-down bench-kubernetes format clean packages
 .DEFAULT_GOAL := build
 
 packages:
@@ -42,6 +43,10 @@ cluster: build
 
 cluster-down:
 	@tests/kubernetes/cluster down
+
+bench-kubernetes: build
+	@tools/install-packages cluster >&2
+	@OUT="$(OUT)" tests/kubernetes/bench-runs $(BUILD)/phalanx $(SIZES)
 
 format:
 	@tools/install-packages test >&2

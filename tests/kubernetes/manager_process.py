@@ -1,0 +1,284 @@
+"""What the tests of a manager on a control plane have in common: the cluster, the process, queues, checks.
+
+The manager runs with the rights of its own ServiceAccount, as it would in a pod; the test itself may do everything.
+"""
+
+import atexit
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+sys.dont_write_bytecode = True
+import api_client  # noqa: E402
+
+KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
+BATCH = "/apis/batch/v1"
+LEASE = "/apis/coordination.k8s.io/v1/namespaces/phalanx-system/leases/phalanx-manager"
+BLOCK = "cloud.provider.com/topology-block"
+RACK = "cloud.provider.com/topology-rack"
+HOST = "kubernetes.io/hostname"
+GPU = "nvidia.com/gpu"
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+GROUP = {"cloud.provider.com/node-group": "tas"}
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Cluster:
+    """A control plane that is up (control-plane up HOME), and how managers of it are started."""
+
+    def __init__(self, home, phalanx, folder):
+        self.home, self.phalanx, self.folder = home, phalanx, folder
+        self.kubeconfig = f"{home}/admin.kubeconfig"
+        self.manager_kubeconfig = f"{folder}/manager.kubeconfig"
+        self.certificates = f"{folder}/certificates"
+        self.webhook = free_port()
+        os.makedirs(folder, exist_ok=True)
+
+    def client(self):
+        return api_client.Client(self.kubeconfig)
+
+    def control_plane(self, verb, *words):
+        command = [f"{HERE}/control-plane", verb, self.home, *words]
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def pid_of(self, program):
+        with open(f"{self.home}/processes/{program}/pid", encoding="ascii") as file:
+            return int(file.read().split()[0])
+
+    def install(self):
+        """CRDs, rights and webhooks; then the manager's account has a kubeconfig."""
+        command = [self.phalanx, "install", "--apply", "--kubeconfig", self.kubeconfig]
+        command += ["--webhook-url", f"https://127.0.0.1:{self.webhook}", "--webhook-cert-dir", self.certificates]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        with open(self.manager_kubeconfig, "w", encoding="utf-8") as file:
+            file.write(self.control_plane("kubeconfig", "phalanx-system/phalanx"))
+
+    def write_configuration(self, name, fields):
+        """Returns the file; it is replaced as a whole, as a mounted ConfigMap is."""
+        path = f"{self.folder}/{name}.yaml"
+        with open(f"{path}.part", "w", encoding="utf-8") as file:
+            file.write(f"apiVersion: config.phalanx.dev/v1\nkind: Configuration\n{fields}")
+        os.rename(f"{path}.part", path)
+        return path
+
+
+class Manager:
+    """One replica, with ports that stay the same over its lives."""
+
+    def __init__(self, cluster, name="manager", configuration=None, webhook=None):
+        self.name, self.cluster, self.configuration = name, cluster, configuration
+        self.health, self.metrics_port, self.webhook = free_port(), free_port(), webhook or cluster.webhook
+        self.arguments = []  # more of them, from the next start on
+        self.log = f"{cluster.folder}/{name}.log"
+        self.process = None
+        self.lives = 0
+        self._log_begin = 0
+        atexit.register(self.end, signal.SIGKILL)  # a test that is interrupted leaves nothing behind
+
+    def identity(self):
+        """Its holder in the lease, but for the random number."""
+        return f"{self.name}-{self.lives}"
+
+    def start(self):
+        self.lives += 1
+        command = [self.cluster.phalanx, "manager", "--kubeconfig", self.cluster.manager_kubeconfig]
+        if self.configuration:
+            command += ["--config", self.configuration]
+        command += ["--identity", self.identity()]
+        command += ["--webhook-port", str(self.webhook), "--webhook-cert-dir", self.cluster.certificates]
+        command += ["--health-address", f"127.0.0.1:{self.health}"]
+        command += ["--metrics-address", f"127.0.0.1:{self.metrics_port}"]
+        command += self.arguments
+        with open(self.log, "a", encoding="utf-8") as log:
+            self._log_begin = log.tell()
+            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+
+    def said(self):
+        """What it said in this life."""
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            log.seek(self._log_begin)
+            return log.read()
+
+    def ready(self):
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz", timeout=2).status == 200
+        except OSError:
+            return False
+
+    def ready_ms(self):
+        return int(re.search(r"^ready in (\d+) ms$", self.said(), re.MULTILINE).group(1))
+
+    def leads(self):
+        return "leads: decides from here on" in self.said()
+
+    def metrics(self):
+        text = urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=10).read().decode()
+        return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+    def send(self, number):
+        self.process.send_signal(number)
+
+    def end(self, number=signal.SIGTERM):
+        """Returns its exit code, and how long it took to end."""
+        if self.process is None:
+            return None
+        begun = time.monotonic()
+        self.process.send_signal(number)
+        self.process.send_signal(signal.SIGCONT)
+        try:
+            code = self.process.wait(timeout=30)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            code = self.process.wait()
+        self.process = None
+        return code, time.monotonic() - begun
+
+    def account_problem(self):
+        """What its account has that the objects do not say; "" if nothing."""
+        command = [self.cluster.phalanx, "account", "--kubeconfig", self.cluster.kubeconfig]
+        command += ["--manager", f"http://127.0.0.1:{self.metrics_port}", "--patience", "20s"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return "" if done.returncode == 0 else f"{self.name}: {done.stdout}{done.stderr}".strip()
+
+    def forbidden(self):
+        """What it tried in all its lives without having the right to; "" if nothing."""
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            return next((line.strip() for line in log if "forbidden" in line.lower()), "")
+
+
+def holder(client):
+    """Who has the lease, by the name it was given: the manager adds a random number to it."""
+    return client.request("GET", LEASE)["spec"].get("holderIdentity", "").rpartition("_")[0]
+
+
+class Checks:
+    """Counts what held and what did not."""
+
+    def __init__(self, test):
+        self.test, self.count, self.problems = test, 0, []
+
+    def say(self, text):
+        print(f"{self.test}: {text}", file=sys.stderr, flush=True)
+
+    def check(self, holds, problem):
+        self.count += 1
+        if not holds:
+            self.problems.append(problem)
+            self.say(f"FAIL {problem}")
+        return bool(holds)
+
+    def wait(self, what, condition, patience=60):
+        """A check, too: that it comes true in time."""
+        return self.check(waited(condition, patience), f"after {patience} s still waiting for: {what}")
+
+    def clean_up(self, client, namespaces, cluster_queues):
+        """Removes them and what queue_objects made, while a manager still runs that lets them go."""
+        paths = [f"/api/v1/namespaces/{name}" for name in namespaces]
+        paths += [f"{KUEUE}/clusterqueues/{name}" for name in cluster_queues]
+        paths += [f"{KUEUE}/resourceflavors/tas", f"{KUEUE}/topologies/default"]
+        for path in paths:
+            delete(client, path)
+        self.wait("everything to be gone", lambda: not any(get(client, path) for path in paths))
+
+    def conclude(self):
+        print(f"{self.count} checks, {len(self.problems)} failed")
+        sys.exit(1 if self.problems else 0)
+
+
+def get(client, path):
+    """None if it is not there."""
+    try:
+        return client.request("GET", path)
+    except api_client.ApiError as refusal:
+        if refusal.status == 404:
+            return None
+        raise
+
+
+def delete(client, path):
+    try:
+        client.request("DELETE", path, {"propagationPolicy": "Background"})
+    except api_client.ApiError as refusal:
+        if refusal.status != 404:
+            raise
+
+
+def waited(condition, patience, pause=0.1):
+    """Whether it came true in time."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+    return True
+
+
+def kueue_object(kind, name, spec, **metadata):
+    return {
+        "apiVersion": "kueue.x-k8s.io/v1beta2",
+        "kind": kind,
+        "metadata": {"name": name, **metadata},
+        "spec": spec,
+    }
+
+
+def cluster_queue(name, amounts, flavor="tas"):
+    quotas = [{"name": resource, "nominalQuota": amount} for resource, amount in amounts.items()]
+    group = {"coveredResources": list(amounts), "flavors": [{"name": flavor, "resources": quotas}]}
+    return "clusterqueues", kueue_object("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": [group]})
+
+
+def local_queue(namespace, name, target):
+    return f"namespaces/{namespace}/localqueues", kueue_object("LocalQueue", name, {"clusterQueue": target})
+
+
+def queue_objects(namespace, amounts):
+    """The collections and documents of a topology, a flavor of all nodes, ClusterQueue "all", LocalQueue "main"."""
+    levels = [{"nodeLabel": key} for key in (BLOCK, RACK, HOST)]
+    yield "topologies", kueue_object("Topology", "default", {"levels": levels})
+    yield "resourceflavors", kueue_object("ResourceFlavor", "tas", {"topologyName": "default", "nodeLabels": GROUP})
+    yield cluster_queue("all", amounts)
+    yield local_queue(namespace, "main", "all")
+
+
+def job(name, pods, gpus, queue="main", annotations=None):
+    """A Job of `pods` indexed pods with this many GPUs each; queue None: one that is nobody's business."""
+    requests = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
+    container = {"name": "c", "image": "i", "resources": {"requests": requests, "limits": {GPU: str(gpus)}}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {"name": name, "labels": {QUEUE_LABEL: queue} if queue else {}},
+        "spec": {
+            "parallelism": pods,
+            "completions": pods,
+            "completionMode": "Indexed",
+            "template": {
+                "metadata": {"annotations": annotations or {}},
+                "spec": {"restartPolicy": "Never", "containers": [container]},
+            },
+        },
+    }
+
+
+def condition(document, kind):
+    """The condition of this type, or {}."""
+    found = [c for c in document.get("status", {}).get("conditions", []) if c["type"] == kind]
+    return found[0] if found else {}
+
+
+def holds(document, kind):
+    return condition(document, kind).get("status") == "True"
