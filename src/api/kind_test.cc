@@ -8,6 +8,9 @@ namespace {
 TEST(Kind, IsFoundByBothVersionsOfKueue) {
   EXPECT_EQ(find_kind("kueue.x-k8s.io/v1beta2", "ClusterQueue"), Kind::kClusterQueue);
   EXPECT_EQ(find_kind("kueue.x-k8s.io/v1beta1", "ClusterQueue"), Kind::kClusterQueue);
+  EXPECT_EQ(find_kind("kueue.x-k8s.io/v1beta1", "Cohort"), Kind::kCohort);
+  EXPECT_EQ(find_kind("kueue.x-k8s.io/v1beta2", "AdmissionCheck"), Kind::kAdmissionCheck);
+  EXPECT_EQ(find_kind("node.k8s.io/v1", "RuntimeClass"), Kind::kRuntimeClass);
   EXPECT_EQ(find_kind("v1", "Pod"), Kind::kPod);
   EXPECT_EQ(find_kind("batch/v1", "Job"), Kind::kJob);
 }

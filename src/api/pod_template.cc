@@ -7,7 +7,8 @@ namespace {
 
 uint64_t fingerprint_of(const JsonReader& spec) {
   json::object content;
-  for (const std::string_view field : {"containers", "initContainers", "resources", "overhead"}) {
+  for (const std::string_view field :
+       {"containers", "initContainers", "resources", "overhead", "runtimeClassName"}) {
     if (const json::value* value = spec.find(field)) content[field] = *value;
   }
   return json_fingerprint(content);
@@ -30,6 +31,7 @@ PodTemplate read_pod_template(const JsonReader& object) {
                      read_pod_spec(spec),
                      read_pod_resources(spec),
                      spec.string("priorityClassName"),
+                     spec.string("runtimeClassName"),
                      list_of(spec, "tolerations"),
                      list_of(spec, "schedulingGates"),
                      fingerprint_of(spec)};

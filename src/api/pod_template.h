@@ -14,6 +14,7 @@ struct PodTemplate {
   PodSpec spec;
   PodResources resources;
   std::string priority_class;
+  std::string runtime_class;
   json::array tolerations;       // as written
   json::array scheduling_gates;  // as written
   // Of what the pods run and need: equal templates have equal fingerprints, whatever was injected

@@ -1,37 +1,20 @@
 #include "api/queueing.h"
 
-#include <algorithm>
-#include <limits>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "base/quantity.h"
+#include <algorithm>
+#include <initializer_list>
+#include <limits>
 
 namespace phalanx::api {
 namespace {
 
-constexpr int64_t kMaxCount = std::numeric_limits<int32_t>::max();
+constexpr int64_t kMaxInt32 = std::numeric_limits<int32_t>::max();
 
-StopPolicy read_stop_policy(const JsonReader& spec) {
-  const std::string text = spec.string("stopPolicy", "None");
-  if (text == "Hold") return StopPolicy::kHold;
-  if (text == "HoldAndDrain") return StopPolicy::kHoldAndDrain;
-  if (text != "None") {
-    spec.report("stopPolicy", "\"" + text + "\" is not None, Hold or HoldAndDrain");
-  }
-  return StopPolicy::kNone;
-}
-
-// A quantity that may stand as a string or as a number.
-int64_t read_quantity(const JsonReader& reader, std::string_view field, std::string_view resource) {
-  const json::value* value = reader.find(field);
-  if (value == nullptr) {
-    reader.report(field, "is required; write how much there is, such as \"8\" or 64Gi");
-    return 0;
-  }
-  const std::string text =
-      value->is_string() ? std::string(value->get_string()) : json::serialize(*value);
-  const auto amount = parse_amount(resource, text);
-  if (amount) return *amount;
-  reader.report(field, amount.error().message);
+int64_t read_nominal(const JsonReader& reader, std::string_view resource) {
+  if (const auto amount = read_amount(reader, "nominalQuota", resource)) return *amount;
+  reader.report("nominalQuota", "is required; write how much there is, such as \"8\" or 64Gi");
   return 0;
 }
 
@@ -40,7 +23,9 @@ FlavorQuotas read_flavor_quotas(const JsonReader& reader) {
   reader.each("resources", [&](const json::value& value, const std::string& path) {
     const JsonReader resource(&value, path, reader.status());
     const std::string name = resource.required_string("name");
-    quotas.resources.push_back({name, read_quantity(resource, "nominalQuota", name)});
+    quotas.resources.push_back({name, read_nominal(resource, name),
+                                read_amount(resource, "borrowingLimit", name),
+                                read_amount(resource, "lendingLimit", name)});
   });
   return quotas;
 }
@@ -53,42 +38,86 @@ ResourceGroup read_group(const JsonReader& reader) {
   return group;
 }
 
-std::vector<FlavorUsage> read_usage(const JsonReader& status, std::string_view field) {
-  std::vector<FlavorUsage> usage;
-  status.each(field, [&](const json::value& value, const std::string& path) {
-    const JsonReader flavor(&value, path, status.status());
-    FlavorUsage read{flavor.string("name"), {}};
-    flavor.each("resources", [&](const json::value& resource_value, const std::string& where) {
-      const JsonReader resource(&resource_value, where, status.status());
-      const std::string name = resource.string("name");
-      read.totals[name] = resource.has("total") ? read_quantity(resource, "total", name) : 0;
-    });
-    usage.push_back(std::move(read));
+std::vector<ResourceGroup> read_groups(const JsonReader& spec) {
+  std::vector<ResourceGroup> groups;
+  spec.each("resourceGroups", [&](const json::value& value, const std::string& path) {
+    groups.push_back(read_group(JsonReader(&value, path, spec.status())));
   });
-  return usage;
+  return groups;
 }
 
-QueueStatus read_queue_status(const JsonReader& status) {
-  return {status.integer("pendingWorkloads", 0, 0, kMaxCount),
-          status.integer("reservingWorkloads", 0, 0, kMaxCount),
-          status.integer("admittedWorkloads", 0, 0, kMaxCount),
-          read_usage(status, "flavorsReservation"),
-          read_usage(status, "flavorsUsage"),
-          read_conditions(status)};
+// Weights are quantities, of nothing in particular: thousandths, as cpu is counted.
+int64_t read_weight(const JsonReader& spec) {
+  return read_amount(spec.object("fairSharing"), "weight", "cpu").value_or(kDefaultWeightMilli);
 }
 
-json::array usage_json(const std::vector<FlavorUsage>& usage, bool of_cluster_queue) {
-  json::array list;
-  for (const FlavorUsage& flavor : usage) {
-    json::array resources;
-    for (const auto& [name, total] : flavor.totals) {
-      json::object entry{{"name", name}, {"total", format_amount(name, total)}};
-      if (of_cluster_queue) entry["borrowed"] = "0";
-      resources.push_back(std::move(entry));
-    }
-    list.push_back(json::object{{"name", flavor.flavor}, {"resources", std::move(resources)}});
+template <typename Value>
+struct Choice {
+  std::string_view text;
+  Value value;
+};
+
+// A field that holds one of a few words; the first is what is meant where nothing is said.
+template <typename Value>
+Value read_choice(const JsonReader& reader, std::string_view field,
+                  std::initializer_list<Choice<Value>> choices) {
+  const std::string text = reader.string(field, choices.begin()->text);
+  std::vector<std::string_view> words;
+  for (const Choice<Value>& choice : choices) {
+    if (choice.text == text) return choice.value;
+    words.push_back(choice.text);
   }
-  return list;
+  const std::string_view last = words.back();
+  words.pop_back();
+  reader.report(field, fmt::format("\"{}\" is not {} or {}", text, fmt::join(words, ", "), last));
+  return choices.begin()->value;
+}
+
+StopPolicy read_stop_policy(const JsonReader& spec) {
+  return read_choice<StopPolicy>(spec, "stopPolicy",
+                                 {{"None", StopPolicy::kNone},
+                                  {"Hold", StopPolicy::kHold},
+                                  {"HoldAndDrain", StopPolicy::kHoldAndDrain}});
+}
+
+Preemption read_preemption(const JsonReader& reader) {
+  using enum PreemptionPolicy;
+  Preemption preemption;
+  preemption.within_cluster_queue =
+      read_choice<PreemptionPolicy>(reader, "withinClusterQueue",
+                                    {{"Never", kNever},
+                                     {"LowerPriority", kLowerPriority},
+                                     {"LowerOrNewerEqualPriority", kLowerOrNewerEqualPriority}});
+  preemption.reclaim_within_cohort = read_choice<PreemptionPolicy>(
+      reader, "reclaimWithinCohort",
+      {{"Never", kNever}, {"LowerPriority", kLowerPriority}, {"Any", kAny}});
+  const JsonReader borrow = reader.object("borrowWithinCohort");
+  preemption.borrow_within_cohort =
+      read_choice<bool>(borrow, "policy", {{"Never", false}, {"LowerPriority", true}});
+  if (const auto threshold = borrow.optional_integer(
+          "maxPriorityThreshold", std::numeric_limits<int32_t>::min(), kMaxInt32)) {
+    preemption.max_priority_threshold = static_cast<int32_t>(*threshold);
+  }
+  return preemption;
+}
+
+FlavorFungibility read_fungibility(const JsonReader& reader) {
+  return {
+      read_choice<bool>(reader, "whenCanBorrow",
+                        {{"MayStopSearch", false}, {"TryNextFlavor", true}}),
+      read_choice<bool>(reader, "whenCanPreempt",
+                        {{"TryNextFlavor", true}, {"MayStopSearch", false}}),
+      read_choice<bool>(reader, "preference",
+                        {{"BorrowingOverPreemption", false}, {"PreemptionOverBorrowing", true}})};
+}
+
+void read_admission_checks(const JsonReader& spec, ClusterQueue& queue) {
+  spec.object("admissionChecksStrategy")
+      .each("admissionChecks", [&](const json::value& value, const std::string& path) {
+        const JsonReader check(&value, path, spec.status());
+        queue.admission_checks.push_back(
+            {check.required_string("name"), check.strings("onFlavors")});
+      });
 }
 
 }  // namespace
@@ -137,18 +166,21 @@ ClusterQueue read_cluster_queue(const JsonReader& object) {
   ClusterQueue queue;
   queue.meta = read_object_meta(object);
   const JsonReader spec = object.object("spec");
-  spec.each("resourceGroups", [&](const json::value& value, const std::string& path) {
-    queue.groups.push_back(read_group(JsonReader(&value, path, object.status())));
-  });
-  const std::string strategy = spec.string("queueingStrategy", "BestEffortFIFO");
-  if (strategy == "StrictFIFO") queue.strategy = QueueingStrategy::kStrictFifo;
+  queue.cohort = spec.string("cohortName");
+  queue.groups = read_groups(spec);
+  queue.preemption = read_preemption(spec.object("preemption"));
+  queue.fungibility = read_fungibility(spec.object("flavorFungibility"));
+  queue.weight_milli = read_weight(spec);
+  queue.usage_based_admission = read_choice<bool>(
+      spec.object("admissionScope"), "admissionMode",
+      {{"NoAdmissionFairSharing", false}, {"UsageBasedAdmissionFairSharing", true}});
+  queue.strategy =
+      read_choice<QueueingStrategy>(spec, "queueingStrategy",
+                                    {{"BestEffortFIFO", QueueingStrategy::kBestEffortFifo},
+                                     {"StrictFIFO", QueueingStrategy::kStrictFifo}});
   queue.namespace_selector = read_label_selector(spec, "namespaceSelector");
   queue.stop_policy = read_stop_policy(spec);
-  spec.object("admissionChecksStrategy")
-      .each("admissionChecks", [&](const json::value& value, const std::string& path) {
-        queue.admission_checks.push_back(
-            JsonReader(&value, path, object.status()).required_string("name"));
-      });
+  read_admission_checks(spec, queue);
   queue.status = read_queue_status(object.object("status"));
   return queue;
 }
@@ -156,16 +188,21 @@ ClusterQueue read_cluster_queue(const JsonReader& object) {
 LocalQueue read_local_queue(const JsonReader& object) {
   const JsonReader spec = object.object("spec");
   return {read_object_meta(object), spec.string("clusterQueue"), read_stop_policy(spec),
-          read_queue_status(object.object("status"))};
+          read_queue_status(object.object("status")), read_weight(spec)};
 }
 
-json::object queue_status_json(const QueueStatus& status, bool of_cluster_queue) {
-  return {{"pendingWorkloads", status.pending},
-          {"reservingWorkloads", status.reserving},
-          {"admittedWorkloads", status.admitted},
-          {"flavorsReservation", usage_json(status.reservation, of_cluster_queue)},
-          {"flavorsUsage", usage_json(status.usage, of_cluster_queue)},
-          {"conditions", conditions_json(status.conditions)}};
+Cohort read_cohort(const JsonReader& object) {
+  const JsonReader spec = object.object("spec");
+  return {read_object_meta(object), spec.string("parentName"), read_groups(spec), read_weight(spec),
+          read_queue_status(object.object("status")).weighted_share};
+}
+
+AdmissionCheck read_admission_check(const JsonReader& object) {
+  return {read_object_meta(object), object.object("spec").required_string("controllerName")};
+}
+
+RuntimeClass read_runtime_class(const JsonReader& object) {
+  return {read_object_meta(object), read_resources(object.object("overhead"), "podFixed")};
 }
 
 }  // namespace phalanx::api

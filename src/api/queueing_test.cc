@@ -74,6 +74,156 @@ TEST(ClusterQueueTest, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(problem, "spec.stopPolicy: \"Stop\" is not None, Hold or HoldAndDrain");
 }
 
+TEST(ClusterQueueTest, ReadsCohortLimitsAndPolicies) {
+  const ClusterQueue queue = read(R"(
+metadata: {name: team}
+spec:
+  cohortName: all
+  fairSharing: {weight: "1.5"}
+  admissionScope: {admissionMode: UsageBasedAdmissionFairSharing}
+  admissionChecksStrategy: {admissionChecks: [{name: budget}, {name: capacity, onFlavors: [spot]}]}
+  flavorFungibility:
+    {whenCanBorrow: TryNextFlavor, whenCanPreempt: MayStopSearch, preference: PreemptionOverBorrowing}
+  preemption:
+    withinClusterQueue: LowerOrNewerEqualPriority
+    reclaimWithinCohort: Any
+    borrowWithinCohort: {policy: LowerPriority, maxPriorityThreshold: -5}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors:
+    - {name: spot, resources: [{name: cpu, nominalQuota: 8, borrowingLimit: 2, lendingLimit: "500m"}]}
+    - {name: base, resources: [{name: cpu, nominalQuota: 8}]}
+)",
+                                  read_cluster_queue);
+  EXPECT_EQ(queue.cohort, "all");
+  EXPECT_EQ(queue.weight_milli, 1500);
+  EXPECT_TRUE(queue.usage_based_admission);
+  ASSERT_EQ(queue.admission_checks.size(), 2U);
+  EXPECT_EQ(queue.admission_checks[0].name, "budget");
+  EXPECT_TRUE(queue.admission_checks[0].on_flavors.empty());
+  EXPECT_EQ(queue.admission_checks[1].on_flavors, std::vector<std::string>{"spot"});
+  EXPECT_TRUE(queue.fungibility.next_when_can_borrow);
+  EXPECT_FALSE(queue.fungibility.next_when_can_preempt);
+  EXPECT_TRUE(queue.fungibility.preemption_over_borrowing);
+  EXPECT_EQ(queue.preemption.within_cluster_queue, PreemptionPolicy::kLowerOrNewerEqualPriority);
+  EXPECT_EQ(queue.preemption.reclaim_within_cohort, PreemptionPolicy::kAny);
+  EXPECT_TRUE(queue.preemption.borrow_within_cohort);
+  EXPECT_EQ(queue.preemption.max_priority_threshold, -5);
+  const ResourceQuota* spot = queue.groups[0].flavors[0].find("cpu");
+  EXPECT_EQ(spot->borrowing_limit, 2000);
+  EXPECT_EQ(spot->lending_limit, 500);
+  EXPECT_FALSE(queue.groups[0].flavors[1].find("cpu")->borrowing_limit);
+}
+
+TEST(ClusterQueueTest, WhatIsNotSaidIsKueuesDefault) {
+  const ClusterQueue queue = read("{metadata: {name: q}, spec: {}}", read_cluster_queue);
+  EXPECT_EQ(queue.cohort, "");
+  EXPECT_EQ(queue.weight_milli, 1000);
+  EXPECT_FALSE(queue.usage_based_admission);
+  EXPECT_FALSE(queue.fungibility.next_when_can_borrow);
+  EXPECT_TRUE(queue.fungibility.next_when_can_preempt);
+  EXPECT_FALSE(queue.fungibility.preemption_over_borrowing);
+  EXPECT_EQ(queue.preemption.within_cluster_queue, PreemptionPolicy::kNever);
+  EXPECT_EQ(queue.preemption.reclaim_within_cohort, PreemptionPolicy::kNever);
+  EXPECT_FALSE(queue.preemption.borrow_within_cohort);
+}
+
+TEST(ClusterQueueTest, PoliciesAreOfTheWordsThatThereAre) {
+  const auto problem_of = [](std::string_view spec) {
+    std::string problem;
+    read("{metadata: {name: q}, spec: " + std::string(spec) + "}", read_cluster_queue, &problem);
+    return problem;
+  };
+  EXPECT_EQ(problem_of("{preemption: {withinClusterQueue: Any}}"),
+            "spec.preemption.withinClusterQueue: \"Any\" is not Never, LowerPriority or "
+            "LowerOrNewerEqualPriority");
+  EXPECT_EQ(problem_of("{preemption: {reclaimWithinCohort: Always}}"),
+            "spec.preemption.reclaimWithinCohort: \"Always\" is not Never, LowerPriority or Any");
+  EXPECT_EQ(problem_of("{flavorFungibility: {whenCanBorrow: Borrow}}"),
+            "spec.flavorFungibility.whenCanBorrow: \"Borrow\" is not MayStopSearch or "
+            "TryNextFlavor");
+  EXPECT_EQ(problem_of("{queueingStrategy: FIFO}"),
+            "spec.queueingStrategy: \"FIFO\" is not BestEffortFIFO or StrictFIFO");
+  EXPECT_TRUE(problem_of("{fairSharing: {weight: -1}}").starts_with("spec.fairSharing.weight: "));
+}
+
+TEST(QueueStatusTest, SaysWhatIsBorrowedAndForgetsNothing) {
+  constexpr std::string_view kWritten = R"(
+metadata: {name: q}
+status:
+  flavorsUsage: [{name: f, resources: [{name: cpu, total: 2, borrowed: 500m}, {name: memory, total: 1Gi, borrowed: 0}]}]
+  fairSharing: {weightedShare: 250}
+)";
+  const QueueStatus status = read(kWritten, read_cluster_queue).status;
+  EXPECT_EQ(status.usage[0].borrowed, (ResourceAmounts{{"cpu", 500}}));
+  EXPECT_EQ(status.weighted_share, 250);
+  const json::object written = queue_status_json(status, status, true);
+  EXPECT_EQ(json::serialize(written.at("flavorsUsage")),
+            R"([{"name":"f","resources":[{"name":"cpu","total":"2","borrowed":"500m"},)"
+            R"({"name":"memory","total":"1Gi","borrowed":"0"}]}])");
+  EXPECT_EQ(json::serialize(written.at("fairSharing")), R"({"weightedShare":250})");
+  EXPECT_FALSE(json::serialize(queue_status_json(status, status, false)).contains("borrowed"));
+  EXPECT_TRUE(queue_status_json({}, status, true).at("fairSharing").is_null());
+}
+
+TEST(QueueStatusTest, RecentUsageIsReplacedAsAWhole) {
+  const LocalQueue queue = read(R"(
+metadata: {name: q, namespace: ml}
+spec: {clusterQueue: c, fairSharing: {weight: 2}}
+status:
+  fairSharing:
+    weightedShare: 0
+    admissionFairSharingStatus: {consumedResources: {cpu: 1500m, memory: 1Gi}, lastUpdate: "2026-01-01T00:00:05Z"}
+)",
+                                read_local_queue);
+  EXPECT_EQ(queue.weight_milli, 2000);
+  EXPECT_FALSE(queue.status.weighted_share);  // 0 only because something must stand there
+  ASSERT_TRUE(queue.status.recent_usage);
+  EXPECT_EQ(queue.status.recent_usage->consumed,
+            (ResourceAmounts{{"cpu", 1500}, {"memory", 1 << 30}}));
+  QueueStatus next = queue.status;
+  next.recent_usage->consumed = {{"cpu", 2000}};
+  EXPECT_EQ(json::serialize(queue_status_json(next, queue.status, false).at("fairSharing")),
+            R"({"weightedShare":0,"admissionFairSharingStatus":{"consumedResources":)"
+            R"({"cpu":"2","memory":null},"lastUpdate":"2026-01-01T00:00:05Z"}})");
+}
+
+TEST(CohortTest, ReadsParentQuotasAndShare) {
+  const Cohort cohort = read(R"(
+metadata: {name: half}
+spec:
+  parentName: all
+  fairSharing: {weight: 500m}
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: f, resources: [{name: cpu, nominalQuota: 4, lendingLimit: 1}]}]
+status: {fairSharing: {weightedShare: 7}}
+)",
+                             read_cohort);
+  EXPECT_EQ(cohort.parent, "all");
+  EXPECT_EQ(cohort.weight_milli, 500);
+  EXPECT_EQ(cohort.groups[0].flavors[0].find("cpu")->lending_limit, 1000);
+  EXPECT_EQ(cohort.weighted_share, 7);
+}
+
+TEST(AdmissionCheckTest, ReadsWhoChecks) {
+  EXPECT_EQ(read("{metadata: {name: a}, spec: {controllerName: kueue.x-k8s.io/multikueue}}",
+                 read_admission_check)
+                .controller_name,
+            "kueue.x-k8s.io/multikueue");
+  std::string problem;
+  read("{metadata: {name: a}, spec: {}}", read_admission_check, &problem);
+  EXPECT_TRUE(problem.starts_with("spec.controllerName: ")) << problem;
+}
+
+TEST(RuntimeClassTest, ReadsTheOverhead) {
+  EXPECT_EQ(read("{metadata: {name: vm}, handler: kata, overhead: {podFixed: {cpu: 250m}}}",
+                 read_runtime_class)
+                .overhead,
+            (ResourceAmounts{{"cpu", 250}}));
+  EXPECT_TRUE(read("{metadata: {name: runc}, handler: runc}", read_runtime_class).overhead.empty());
+}
+
 TEST(ResourceFlavorTest, KeepsTolerationsAsWritten) {
   const ResourceFlavor flavor = read(R"(
 metadata: {name: gpu}

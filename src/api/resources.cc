@@ -29,6 +29,16 @@ ResourceAmounts read_resources(const JsonReader& reader, std::string_view field)
   return amounts;
 }
 
+std::optional<int64_t> read_amount(const JsonReader& reader, std::string_view field,
+                                   std::string_view resource) {
+  const json::value* value = reader.find(field);
+  if (value == nullptr) return std::nullopt;
+  const auto amount = parse_amount(resource, quantity_text(*value));
+  if (amount) return *amount;
+  reader.report(field, amount.error().message);
+  return 0;
+}
+
 void add_to(ResourceAmounts& total, const ResourceAmounts& amounts, int64_t times) {
   for (const auto& [name, amount] : amounts) {
     int64_t& sum = total[name];

@@ -19,6 +19,7 @@ namespace phalanx::api {
 struct WorkloadPodSet {
   std::string name;
   int32_t count = 1;
+  std::optional<int32_t> min_count;  // it may be admitted with as few
   PodTemplate pod_template;
   std::optional<TopologyRequest> topology;
   std::string index_label;  // label of the pods that holds their rank; empty: not said
@@ -48,6 +49,8 @@ struct Workload {
   std::string queue_name;
   bool active = true;
   int32_t priority = 0;
+  int32_t priority_boost = 0;  // of the annotation; counts if the gate PriorityBoost is on
+  std::optional<int32_t> maximum_execution_seconds;
   std::optional<PriorityClassRef> priority_class;
   std::vector<std::string> owner_jobs;  // names of batch/v1 Jobs among the ownerReferences
   std::vector<WorkloadPodSet> pod_sets;
@@ -59,6 +62,8 @@ struct Workload {
   bool finished = false;
   Conditions conditions;
   std::map<std::string, int32_t> reclaimable;  // pods that are done for good, by pod set
+  // How often it was evicted, by reason and what lay behind it (status.schedulingStats).
+  std::map<std::pair<std::string, std::string>, int32_t> evictions;
 
   // Whether it holds what its admission says: from the reservation of quota until it is finished.
   // An admission without either condition counts, so that a shortened object still does.
@@ -67,6 +72,8 @@ struct Workload {
     if (!quota_reserved && !admitted) return true;
     return quota_reserved.value_or(false) || admitted.value_or(false);
   }
+  // How often it was evicted to make room.
+  [[nodiscard]] int32_t preemptions() const;
   [[nodiscard]] const WorkloadPodSet* find_pod_set(std::string_view pod_set) const;
 };
 
