@@ -18,6 +18,12 @@ bool is_auto(const std::optional<std::string>& level) {
   return level == api::kAutoLevel;
 }
 
+bool holds_all(const DomainCounts& counts, const LevelPlan& plan, uint32_t domain) {
+  if (!counts.has_leader()) return counts.slices(plan.level, domain) >= plan.slices;
+  return counts.leader_column(plan.level)[domain] > 0 &&
+         counts.slice_beside_leader_column(plan.level)[domain] >= plan.slices;
+}
+
 }  // namespace
 
 std::expected<UnitPlacement, UnitFailure> UnitPlacer::place(TreeId tree, const Unit& unit,
@@ -54,53 +60,56 @@ NodePredicates UnitPlacer::predicates_of(const topology::DomainTree& tree,
   return predicates;
 }
 
-const DomainCounts& UnitPlacer::count(TreeId tree_id, const Unit& unit, const LevelPlan& plan,
-                                      const Options& options) {
+CountKey UnitPlacer::key_of(TreeId tree_id, const Unit& unit, const LevelPlan& plan,
+                            const Options& options) {
   const topology::DomainTree& tree = cluster_.tree(tree_id);
-  CountedShape shape{cluster_.make_request(unit.workers->requests),
-                     std::nullopt,
-                     plan.slice_level,
-                     plan.slice_size,
-                     plan.inner_size,
-                     options.simulate_empty};
-  NodePredicates predicates = predicates_of(tree, *unit.workers);
-  NodePredicates leader_predicates;
+  CountKey key{tree_id,
+               options.preferred_node_affinity,
+               {cluster_.make_request(unit.workers->requests), std::nullopt, plan.slice_level,
+                plan.slice_size, plan.inner_size, options.simulate_empty},
+               predicates_of(tree, *unit.workers),
+               {}};
   if (unit.leader != nullptr) {
-    shape.leader = cluster_.make_request(unit.leader->requests);
-    leader_predicates = predicates_of(tree, *unit.leader);
+    key.shape.leader = cluster_.make_request(unit.leader->requests);
+    key.leader_predicates = predicates_of(tree, *unit.leader);
   }
-  const bool scored = options.preferred_node_affinity;
-  const auto count_now = [&] {
-    auto filter =
-        std::make_shared<NodeFilter>(cluster_, tree, predicates, unit.confinement, scored);
-    auto leader_filter = unit.leader == nullptr
-                             ? filter
-                             : std::make_shared<NodeFilter>(cluster_, tree, leader_predicates);
-    return std::make_unique<DomainCounts>(tree, shape, std::move(filter), std::move(leader_filter));
-  };
-  if (unit.confinement) {
-    confined_ = count_now();
-    return *confined_;
-  }
+  return key;
+}
 
+std::unique_ptr<DomainCounts> UnitPlacer::count_anew(
+    const CountKey& key, std::optional<topology::DomainRange> confinement) {
+  const topology::DomainTree& tree = cluster_.tree(key.tree);
+  auto filter =
+      std::make_shared<NodeFilter>(cluster_, tree, key.predicates, confinement, key.scored);
+  auto leader_filter = !key.shape.leader
+                           ? filter
+                           : std::make_shared<NodeFilter>(cluster_, tree, key.leader_predicates);
+  return std::make_unique<DomainCounts>(tree, key.shape, std::move(filter),
+                                        std::move(leader_filter));
+}
+
+const DomainCounts& UnitPlacer::count(const CountKey& key, size_t& place) {
+  const topology::DomainTree& tree = cluster_.tree(key.tree);
   ++clock_;
-  const auto known = std::ranges::find_if(remembered_, [&](const Remembered& entry) {
-    return entry.tree == tree_id && entry.scored == scored && entry.shape == shape &&
-           entry.predicates == predicates && entry.leader_predicates == leader_predicates;
-  });
-  if (known != remembered_.end()) {
-    known->last_used = clock_;
-    if (known->structure == tree.structure() && known->label_version == cluster_.label_version()) {
-      known->counts->refresh();
-      return *known->counts;
+  if (place >= remembered_.size() || remembered_[place].key != key) {
+    place = static_cast<size_t>(std::ranges::find(remembered_, key, &Remembered::key) -
+                                remembered_.begin());
+  }
+  if (place < remembered_.size()) {
+    Remembered& known = remembered_[place];
+    known.last_used = clock_;
+    if (known.structure == tree.structure() && known.label_version == cluster_.label_version()) {
+      known.counts->refresh();
+      return *known.counts;
     }
-    remembered_.erase(known);
+    remembered_.erase(remembered_.begin() + static_cast<ptrdiff_t>(place));
   }
   if (remembered_.size() >= kMaxRemembered) {
     remembered_.erase(std::ranges::min_element(remembered_, {}, &Remembered::last_used));
   }
-  remembered_.push_back({tree_id, tree.structure(), cluster_.label_version(), predicates,
-                         leader_predicates, scored, shape, count_now(), clock_});
+  place = remembered_.size();
+  remembered_.push_back(
+      {key, tree.structure(), cluster_.label_version(), count_anew(key, std::nullopt), clock_});
   return *remembered_.back().counts;
 }
 
@@ -116,7 +125,10 @@ std::expected<UnitPlacement, UnitFailure> UnitPlacer::place_at_level(TreeId tree
     }
     return std::unexpected(std::move(failure));
   }
-  const DomainCounts& counts = count(tree_id, unit, *plan, options);
+  const CountKey key = key_of(tree_id, unit, *plan, options);
+  size_t place = 0;
+  if (unit.confinement) confined_ = count_anew(key, unit.confinement);
+  const DomainCounts& counts = unit.confinement ? *confined_ : count(key, place);
 
   std::optional<std::vector<Share>> shares;
   if (plan->balanced) shares = place_balanced(counts, *plan);
@@ -138,6 +150,38 @@ std::expected<UnitPlacement, UnitFailure> UnitPlacer::place_at_level(TreeId tree
     std::ranges::sort(*shares, {}, &Share::domain);
   }
   return *std::move(shares);
+}
+
+std::optional<UnitPlacer::DomainQuestion> UnitPlacer::one_domain(TreeId tree, const Unit& unit,
+                                                                 const Options& options) {
+  if (!unit.topology || is_auto(unit.topology->required)) return std::nullopt;
+  auto plan = plan_levels(cluster_.tree(tree), unit.topology, unit.count, options);
+  if (!plan || !plan->required) return std::nullopt;
+  DomainQuestion question;
+  question.key_ = key_of(tree, unit, *plan, options);
+  question.plan_ = *std::move(plan);
+  return question;
+}
+
+std::vector<uint32_t> UnitPlacer::fitting_domains(DomainQuestion& question) {
+  const DomainCounts& counts = count(question.key_, question.remembered_);
+  std::vector<uint32_t> domains;
+  for (uint32_t domain = 0; domain < counts.tree().size(question.level()); ++domain) {
+    if (holds_all(counts, question.plan_, domain)) domains.push_back(domain);
+  }
+  return domains;
+}
+
+bool UnitPlacer::fits(DomainQuestion& question) {
+  const DomainCounts& counts = count(question.key_, question.remembered_);
+  for (uint32_t domain = 0; domain < counts.tree().size(question.level()); ++domain) {
+    if (holds_all(counts, question.plan_, domain)) return true;
+  }
+  return false;
+}
+
+bool UnitPlacer::fits_in(DomainQuestion& question, uint32_t domain) {
+  return holds_all(count(question.key_, question.remembered_), question.plan_, domain);
 }
 
 }  // namespace phalanx::placement

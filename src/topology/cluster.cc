@@ -273,27 +273,43 @@ void Cluster::add_used_leaf(TreeId id, uint32_t leaf, ResourceId resource, int64
   if (amount < 0) ++tree.gains_;
 }
 
-void Cluster::take(TreeId id, uint32_t leaf, ResourceId resource, int64_t amount) {
+void Cluster::take_from(DomainTree& tree, uint32_t leaf, std::span<const Request> requests,
+                        int64_t count) {
+  for (const Request& request : requests) {
+    const int64_t amount = saturating_multiply(request.amount, -count);
+    if (request.resource.value < tree.free_.size() && !tree.free_[request.resource.value].empty()) {
+      int64_t& free = tree.free_[request.resource.value][leaf];
+      free = saturating_add(free, amount);
+    } else {
+      DomainTree::add(tree.free_, request.resource, leaf, tree.leaf_count(), amount);
+    }
+  }
+  tree.log_change(leaf);
+}
+
+void Cluster::take(TreeId id, uint32_t leaf, std::span<const Request> requests, int64_t count) {
   DomainTree& view = *trees_[id.value];
-  DomainTree::add(view.free_, resource, leaf, view.leaf_count(), -amount);
-  view.log_change(leaf);
-  if (!view.by_host()) return;
+  take_from(view, leaf, requests, count);
+  if (!view.by_host() || trees_.size() == 1) return;
   const NodeId node = view.leaf_node(leaf);
   for (const auto& tree : trees_) {
     const auto other_leaf = tree->leaf_of(node);
     if (tree.get() == &view || tree->stale_ || !other_leaf) continue;
-    DomainTree::add(tree->free_, resource, *other_leaf, tree->leaf_count(), -amount);
-    tree->log_change(*other_leaf);
+    take_from(*tree, *other_leaf, requests, count);
   }
 }
 
 void Cluster::charge(TreeId id, uint32_t leaf, const RequestVector& requests, int64_t count) {
-  CHECK(open_attempts_ > 0);
+  shift(id, leaf, requests, count);
+  undo_.push_back({id, leaf, undo_amounts_.size()});
   for (const Request& request : requests) {
-    const int64_t amount = saturating_multiply(request.amount, count);
-    take(id, leaf, request.resource, amount);
-    undo_.push_back({id, leaf, request.resource, amount});
+    undo_amounts_.push_back({request.resource, saturating_multiply(request.amount, count)});
   }
+}
+
+void Cluster::shift(TreeId id, uint32_t leaf, const RequestVector& requests, int64_t count) {
+  CHECK(open_attempts_ > 0);
+  take(id, leaf, requests, count);
 }
 
 void Cluster::add_usage(const std::string& workload, TreeId tree, const RequestVector& requests,
@@ -308,7 +324,9 @@ void Cluster::add_usage(const std::string& workload, TreeId tree, const RequestV
     }
   }
   apply_usage(usage, +1);
-  usages_[workload].push_back(std::move(usage));
+  const auto [entry, is_new] = usages_.try_emplace(workload);
+  entry->second.push_back(std::move(usage));
+  if (is_new) usage_index_.emplace(entry->first, &entry->second);
 }
 
 void Cluster::remove_usage(const std::string& workload) {
@@ -316,6 +334,7 @@ void Cluster::remove_usage(const std::string& workload) {
   const auto found = usages_.find(workload);
   if (found == usages_.end()) return;
   for (const UsageRecord& usage : found->second) apply_usage(usage, -1);
+  usage_index_.erase(found->first);
   usages_.erase(found);
 }
 
@@ -337,6 +356,39 @@ void Cluster::apply_usage(const UsageRecord& usage, int sign) {
   }
 }
 
+std::vector<LeafUsage> Cluster::usage_in(std::span<const TreeId> trees,
+                                         const std::string& workload) const {
+  std::vector<LeafUsage> result;
+  add_usage_in(trees, workload, result);
+  return result;
+}
+
+void Cluster::add_usage_in(std::span<const TreeId> trees, const std::string& workload,
+                           std::vector<LeafUsage>& result) const {
+  const auto found = usage_index_.find(workload);
+  if (found == usage_index_.end()) return;
+  for (const UsageRecord& usage : *found->second) {
+    for (const auto& [host, count] : usage.hosts) {
+      const NodeId node = host_nodes_[host.value];
+      if (!node.valid()) continue;
+      for (const TreeId id : trees) {
+        const DomainTree& tree = *trees_[id.value];
+        const auto leaf = tree.leaf_of(node);
+        if (!leaf) continue;
+        // A leaf that is one node knows whether that is active: it need not be fetched.
+        const bool counts = tree.by_host() ? tree.leaf_active(*leaf) : active(nodes_[node.value]);
+        if (counts) result.push_back({id, *leaf, &usage.requests, count});
+        break;
+      }
+    }
+    if (std::ranges::find(trees, usage.tree) == trees.end()) continue;
+    for (const auto& [values, count] : usage.paths) {
+      const auto leaf = find_path(*trees_[usage.tree.value], values);
+      if (leaf) result.push_back({usage.tree, *leaf, &usage.requests, count});
+    }
+  }
+}
+
 Attempt::Attempt(Cluster& cluster) : cluster_(cluster), start_(cluster.undo_.size()) {
   ++cluster_.open_attempts_;
 }
@@ -350,7 +402,9 @@ void Attempt::roll_back() {
   while (cluster_.undo_.size() > start_) {
     const Cluster::UndoEntry entry = cluster_.undo_.back();
     cluster_.undo_.pop_back();
-    cluster_.take(entry.tree, entry.leaf, entry.resource, -entry.amount);
+    cluster_.take(entry.tree, entry.leaf, std::span(cluster_.undo_amounts_).subspan(entry.first),
+                  -1);
+    cluster_.undo_amounts_.resize(entry.first);
   }
 }
 

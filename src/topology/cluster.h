@@ -14,6 +14,7 @@
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,6 +45,14 @@ using TaintSetId = StrongId<struct TaintSetTag>;
 // What an admitted workload takes in one domain of the lowest level: `count` pods of `requests`.
 struct DomainUsage {
   std::vector<std::string> values;  // the hostname alone, or the whole path
+  int64_t count = 0;
+};
+
+// What a workload uses in one leaf of a tree: `count` pods of `requests`.
+struct LeafUsage {
+  TreeId tree;
+  uint32_t leaf = 0;
+  const RequestVector* requests = nullptr;
   int64_t count = 0;
 };
 
@@ -92,6 +101,14 @@ class Cluster {
                  const std::vector<DomainUsage>& domains);
   void remove_usage(const std::string& workload);
 
+  // What an admitted workload uses that these trees see, each leaf once: where several see a node,
+  // the first. Holds until usage changes.
+  [[nodiscard]] std::vector<LeafUsage> usage_in(std::span<const TreeId> trees,
+                                                const std::string& workload) const;
+  // The same, put behind what is there.
+  void add_usage_in(std::span<const TreeId> trees, const std::string& workload,
+                    std::vector<LeafUsage>& usage) const;
+
   TreeId add_tree(TreeSpec spec);
   // Its id may come back for another tree. Usage that is booked by its domains stays with the
   // workload, but counts nowhere.
@@ -106,6 +123,9 @@ class Cluster {
   // the node. Only within an Attempt, and undone with it. It is no admitted usage: an emptied
   // cluster has less free by it, too.
   void charge(TreeId tree, uint32_t leaf, const RequestVector& requests, int64_t count);
+  // The same for whoever takes it back himself before the Attempt ends: nothing is kept for undoing
+  // it, which is cheaper for what goes to and fro.
+  void shift(TreeId tree, uint32_t leaf, const RequestVector& requests, int64_t count);
 
   // The leaf that an assignment's values name: the hostname, or one value for each level.
   std::optional<uint32_t> find_leaf(TreeId tree, std::span<const std::string> values);
@@ -171,11 +191,11 @@ class Cluster {
     std::vector<std::pair<HostId, int64_t>> hosts;                    // host topologies
     std::vector<std::pair<std::vector<std::string>, int64_t>> paths;  // aggregate topologies
   };
+  // What was taken is undo_amounts_ from `first` on.
   struct UndoEntry {
     TreeId tree;
     uint32_t leaf = 0;
-    ResourceId resource;
-    int64_t amount = 0;
+    size_t first = 0;
   };
 
   [[nodiscard]] static int64_t at(const Columns& columns, ResourceId resource, size_t index);
@@ -198,7 +218,9 @@ class Cluster {
   void build_structure(DomainTree& tree);
   void attach(DomainTree& tree, NodeId node, int sign);
   void attach_everywhere(NodeId node, int sign);
-  void take(TreeId tree, uint32_t leaf, ResourceId resource, int64_t amount);
+  void take(TreeId tree, uint32_t leaf, std::span<const Request> requests, int64_t count);
+  static void take_from(DomainTree& tree, uint32_t leaf, std::span<const Request> requests,
+                        int64_t count);
   void add_used_host(HostId host, ResourceId resource, int64_t amount);
   void add_used_leaf(TreeId tree, uint32_t leaf, ResourceId resource, int64_t amount);
   void add_other(NodeId node, const RequestVector& requests, int sign);
@@ -220,15 +242,18 @@ class Cluster {
   SharedValues<RequestVector> pod_requests_;
   boost::unordered_flat_map<std::string, PodRecord> pods_;
   std::map<std::string, std::vector<UsageRecord>> usages_;
+  // Of the same, for finding: the choice of victims asks for thousands.
+  boost::unordered_flat_map<std::string_view, const std::vector<UsageRecord>*> usage_index_;
   std::vector<std::unique_ptr<DomainTree>> trees_;
   std::vector<UndoEntry> undo_;
+  std::vector<Request> undo_amounts_;
   int open_attempts_ = 0;
   uint64_t label_version_ = 0;
 };
 
 // Everything charged to the cluster while it lives is taken back when it ends. Attempts nest;
-// while one is open, only `charge` may change the cluster. What is to stay is booked with
-// add_usage.
+// while one is open, only `charge` and `shift` may change the cluster. What is to stay is booked
+// with add_usage.
 class Attempt {
  public:
   explicit Attempt(Cluster& cluster);
