@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/cluster_view.h"
 #include "core/core.h"
 
 namespace phalanx::core {
@@ -82,15 +83,26 @@ Result<void> compare(const std::string& path, const json::value* kept, const jso
 
 }  // namespace
 
-json::object account_of(State& state) {
+json::object account_of(State& state, const Nominations& nominations) {
+  std::vector<TreeId> trees;
+  for (const auto& [name, unused] : state.flavors) {
+    const auto tree = state.account.tree_of(name);
+    if (!tree) continue;
+    state.account.cluster().tree(*tree);
+    trees.push_back(*tree);
+  }
+  const topology::Attempt attempt(state.account.cluster());
+  for (const auto& [workload, unused] : nominations.all()) {
+    lift(state.account.cluster(), trees, Nominations::booked_as(workload));
+  }
   json::object flavors;
   for (const auto& [name, unused] : state.flavors) {
     auto leaves = free_in(state, name);
     if (leaves) flavors[name] = std::move(*leaves);
   }
   json::object workloads;
-  for (const auto& [name, reservation] : state.ledger.reservations()) {
-    workloads[name] = text_of(reservation);
+  for (const auto& [name, booking] : state.ledger.bookings()) {
+    workloads[name] = text_of(booking.reservation);
   }
   json::object queues;
   for (const auto& [name, unused] : state.cluster_queues) {
@@ -111,7 +123,7 @@ json::object rebuilt_account(const Configuration& configuration, const Adapters&
   for (Object& object : objects) events.emplace_back(ObjectChanged{std::move(object)});
   // Not Synced: it takes everything in and decides nothing.
   [[maybe_unused]] const Output output = core.step(now, std::move(events));
-  return account_of(core.state());
+  return account_of(core.state(), core.scheduler().nominations());
 }
 
 Result<void> compare_accounts(const json::object& kept, const json::object& rebuilt) {

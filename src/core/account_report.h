@@ -9,12 +9,14 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "core/nominations.h"
 #include "core/state.h"
 
 namespace phalanx::core {
 
 // Linear in the nodes and workloads.
-json::object account_of(State& state);
+// Places that are held for others are not in it: they are plans, and a rebuild may make others.
+json::object account_of(State& state, const Nominations& nominations);
 
 // The same of a fresh core that is told these objects and decides nothing.
 json::object rebuilt_account(const Configuration& configuration, const Adapters& adapters, Time now,

@@ -61,6 +61,11 @@ void put_if_different(json::object& object, std::string_view name, const json::a
   object[name] = wanted.empty() ? json::value(nullptr) : json::value(wanted);
 }
 
+// Every start leaves it in the pod templates.
+bool bears_mark(const api::PodTemplate& pod_template) {
+  return pod_template.labels.contains(std::string(names::kPodSetLabel));
+}
+
 }  // namespace
 
 json::object inject(const api::PodTemplate& pod_template, const Injection& injection) {
@@ -105,15 +110,50 @@ std::optional<json::object> restore(const api::PodTemplate& current,
   return patch;
 }
 
+std::optional<int32_t> admitted_count(const api::Workload& workload, const std::string& pod_set) {
+  if (!workload.admission) return std::nullopt;
+  const auto found =
+      std::ranges::find(*workload.admission, pod_set, &api::PodSetAssignment::pod_set);
+  return found == workload.admission->end() ? std::nullopt : found->count;
+}
+
+bool is_reduced(const JobPodSet& of_job, const api::WorkloadPodSet& of_workload,
+                const api::Workload& workload) {
+  if (!of_workload.min_count || of_job.count < *of_workload.min_count ||
+      of_job.count >= of_workload.count) {
+    return false;
+  }
+  // A start reduces and marks in one write, and a stop takes back both. A user who has the mark in
+  // the template loses it as a sign, and the admission must do.
+  if (bears_mark(of_workload.pod_template)) return workload.admission.has_value();
+  return bears_mark(of_job.pod_template);
+}
+
+std::vector<Original> originals_of(const Job& job, const api::Workload& workload) {
+  std::vector<Original> originals;
+  for (size_t i = 0; i < workload.pod_sets.size(); ++i) {
+    const api::WorkloadPodSet& written = workload.pod_sets[i];
+    Original original{&written.pod_template, std::nullopt};
+    // A number that is not the admitted one is the user's own change, made while it ran.
+    const JobPodSet& current = job.pod_sets[i];
+    const bool as_admitted =
+        admitted_count(workload, written.name).value_or(current.count) == current.count;
+    if (as_admitted && is_reduced(current, written, workload)) original.count = written.count;
+    originals.push_back(original);
+  }
+  return originals;
+}
+
 bool needs_restoring(const Job& job, const api::Workload& workload) {
   if (job.pod_sets.size() != workload.pod_sets.size()) return false;
-  const std::string mark(names::kPodSetLabel);
+  const std::vector<Original> originals = originals_of(job, workload);
   for (size_t i = 0; i < job.pod_sets.size(); ++i) {
     const api::PodTemplate& current = job.pod_sets[i].pod_template;
-    const api::PodTemplate& original = workload.pod_sets[i].pod_template;
+    const api::PodTemplate& original = *originals[i].pod_template;
+    if (originals[i].count) return true;
     // Without an admission a difference is the user's own change, unless it bears our mark.
-    const bool ours = workload.admission.has_value() ||
-                      (current.labels.contains(mark) && !original.labels.contains(mark));
+    const bool ours =
+        workload.admission.has_value() || (bears_mark(current) && !bears_mark(original));
     if (ours && restore(current, original)) return true;
   }
   return false;

@@ -19,8 +19,15 @@ struct Injection {
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
   std::map<std::string, std::string> node_selector;
-  json::array tolerations;       // added behind those of the template
-  json::array scheduling_gates;  // likewise
+  json::array tolerations;            // added behind those of the template
+  json::array scheduling_gates;       // likewise
+  std::optional<int32_t> count = {};  // to run with, where that is another number than now
+};
+
+// What a stop brings back of one pod set.
+struct Original {
+  const api::PodTemplate* pod_template = nullptr;
+  std::optional<int32_t> count = {};  // nullopt: it has as many pods as its user wrote
 };
 
 class JobAdapter {
@@ -37,9 +44,9 @@ class JobAdapter {
   [[nodiscard]] virtual json::object suspend_patch() const = 0;
   // Of the status: forgets that it has started.
   [[nodiscard]] virtual json::object reset_patch() const = 0;
-  // Brings the pod templates back to what they were; nullopt if they are.
+  // Brings the pod templates and numbers of pods back to what they were; nullopt if they are.
   [[nodiscard]] virtual std::optional<json::object> restore_patch(
-      const Job& job, std::span<const api::PodTemplate* const> originals) const = 0;
+      const Job& job, std::span<const Original> originals) const = 0;
 };
 
 class Adapters {
@@ -73,8 +80,18 @@ std::optional<json::object> restore(const api::PodTemplate& current,
 // put them there and do not let them go, and Kueue leaves them out of the Workloads it makes.
 std::map<std::string, std::string> users_labels(const std::map<std::string, std::string>& labels);
 
-// Whether the job still has in its pod templates what a start put there. Only its Workload knows
-// what the user wrote.
+// How many pods a pod set was admitted with; nullopt if there is no admission that says so.
+std::optional<int32_t> admitted_count(const api::Workload& workload, const std::string& pod_set);
+
+// Whether a pod set has fewer pods than its user wrote, because it was started so.
+bool is_reduced(const JobPodSet& of_job, const api::WorkloadPodSet& of_workload,
+                const api::Workload& workload);
+
+// What a stop has to bring back, pod set by pod set. Only the Workload knows what the user wrote;
+// it must have the pod sets of the job.
+std::vector<Original> originals_of(const Job& job, const api::Workload& workload);
+
+// Whether the job still has what a start put into it.
 bool needs_restoring(const Job& job, const api::Workload& workload);
 
 }  // namespace phalanx::core

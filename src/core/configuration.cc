@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <array>
-#include <span>
 
 #include "base/spelling.h"
 #include "base/yaml.h"
+#include "core/configuration_queueing.h"
 
 namespace phalanx::core {
 namespace {
@@ -56,7 +56,7 @@ constexpr std::array kGates{
     Gate{"TASReplaceNodeOnNodeTaints", true, nullptr},
     Gate{"TASMultiLayerTopology", true, nullptr},
     Gate{"SchedulingEquivalenceHashing", true, nullptr},
-    Gate{"PriorityBoost", false, nullptr},
+    Gate{"PriorityBoost", false, [](Configuration& c, bool on) { c.priority_boost = on; }},
     Gate{"FastQuotaReleaseInPodIntegration", false, nullptr},
     Gate{"ConcurrentAdmission", false, nullptr},
     Gate{"TASHandleOverlappingFlavors", true, nullptr},
@@ -66,10 +66,13 @@ constexpr std::array kGates{
     Gate{"TASValidateWorkloadSliceSize", true, nullptr},
 };
 
-// Fields of Kueue's Configuration that are read: here, or (from "namespace" on) by the process
+// Fields of both configurations that are read: here, or (from "namespace" on) by the process
 // around the core.
-constexpr std::array<std::string_view, 12> kKnownFields{"apiVersion",
+constexpr std::array<std::string_view, 15> kKnownFields{"apiVersion",
                                                         "kind",
+                                                        "resources",
+                                                        "fairSharing",
+                                                        "admissionFairSharing",
                                                         "manageJobsWithoutQueueName",
                                                         "managedJobsNamespaceSelector",
                                                         "featureGates",
@@ -80,6 +83,27 @@ constexpr std::array<std::string_view, 12> kKnownFields{"apiVersion",
                                                         "internalCertManagement",
                                                         "health",
                                                         "metrics"};
+// Fields that only ours has.
+constexpr std::string_view kHeadReservation = "headReservation";
+
+// Fields of the file that mean nothing: of ours an error, of Kueue's a warning each.
+Result<void> check_fields(const json::object& file, bool ours, std::vector<std::string>& unused) {
+  for (const auto& field : file) {
+    const std::string_view key(field.key().data(), field.key().size());
+    if (std::ranges::find(kKnownFields, key) != kKnownFields.end()) continue;
+    if (!ours) {
+      unused.emplace_back(key);
+      continue;
+    }
+    if (key == kHeadReservation) continue;
+    // The first two are always there.
+    std::vector<std::string_view> known(kKnownFields.begin() + 2, kKnownFields.end());
+    known.push_back(kHeadReservation);
+    return fail(
+        fmt::format("{}: is no field of this configuration{}", key, suggestion(key, known)));
+  }
+  return {};
+}
 
 // Sets one gate; a text that is not empty is a warning.
 Result<std::string> set_gate(std::string_view name, bool on, Configuration& configuration) {
@@ -138,21 +162,22 @@ Result<ConfigurationFile> parse_configuration(std::string_view text, const std::
   }
   ConfigurationFile file;
   Configuration& configuration = file.configuration;
-  for (const auto& field : documents->front().value.get_object()) {
-    const std::string_view key(field.key().data(), field.key().size());
-    if (std::ranges::find(kKnownFields, key) != kKnownFields.end()) continue;
-    if (ours) {
-      const auto known = std::span(kKnownFields).subspan(2);  // the first two are always there
-      return fail(fmt::format("{}: {}: is no field of this configuration{}", name, key,
-                              suggestion(key, known)));
-    }
-    file.warnings.push_back(fmt::format("{}: {}: is not used here", name, key));
+  std::vector<std::string> unused;
+  if (auto known = check_fields(documents->front().value.get_object(), ours, unused); !known) {
+    return within(name, known.error());
   }
   configuration.manage_jobs_without_queue_name =
       reader.boolean("manageJobsWithoutQueueName", false);
   configuration.managed_jobs_namespace_selector =
       api::read_label_selector(reader, "managedJobsNamespaceSelector");
+  const Dialect dialect = ours                            ? Dialect::kOurs
+                          : version.ends_with("/v1beta1") ? Dialect::kKueueV1Beta1
+                                                          : Dialect::kKueue;
+  read_queueing(reader, dialect, configuration, unused);
   if (status.error()) return within(name, *status.error());
+  for (const std::string& path : unused) {
+    file.warnings.push_back(fmt::format("{}: {}: is not used here", name, path));
+  }
   if (auto gates = read_gates(reader, configuration, file.warnings); !gates) {
     return within(name, gates.error());
   }

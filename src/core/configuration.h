@@ -5,6 +5,8 @@
 // have are understood and the rest is named in a warning. Both spell the fields alike.
 #pragma once
 
+#include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,11 +14,50 @@
 #include <vector>
 
 #include "api/label_selector.h"
+#include "api/resources.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/time.h"
 #include "placement/pod_set.h"
 
 namespace phalanx::core {
+
+// Quota counts another resource than pods ask for.
+struct ResourceTransformation {
+  std::string input;
+  bool retain = true;            // the input counts, too
+  std::string multiply_by;       // empty: by nothing
+  api::ResourceAmounts outputs;  // for each whole unit of the input
+
+  bool operator==(const ResourceTransformation&) const = default;
+};
+
+// What quota counts. The nodes' account is not changed by it.
+struct QuotaResources {
+  std::vector<std::string> excluded_prefixes;
+  std::vector<ResourceTransformation> transformations;
+  bool ignore_undeclared = false;  // what no resource group covers is not counted
+
+  bool operator==(const QuotaResources&) const = default;
+};
+
+enum class FairPreemptionStrategy : uint8_t { kLessThanOrEqualToFinalShare, kLessThanInitialShare };
+
+struct FairSharing {
+  std::vector<FairPreemptionStrategy> strategies{
+      FairPreemptionStrategy::kLessThanOrEqualToFinalShare,
+      FairPreemptionStrategy::kLessThanInitialShare};
+
+  bool operator==(const FairSharing&) const = default;
+};
+
+struct AdmissionFairSharing {
+  Duration half_life{};  // 0: what was used is forgotten at once
+  Duration sampling_interval = std::chrono::minutes(5);
+  std::map<std::string, double> resource_weights;  // 1 where nothing is said
+
+  bool operator==(const AdmissionFairSharing&) const = default;
+};
 
 struct Configuration {
   // Jobs without a queue name are suspended too, and wait until they get one.
@@ -25,7 +66,13 @@ struct Configuration {
   std::optional<api::LabelSelector> managed_jobs_namespace_selector;
   bool reclaimable_pods = true;           // gate ReclaimablePods
   bool topology_aware_scheduling = true;  // gate TopologyAwareScheduling
-  placement::Options placement;           // gates TASProfileMixed, TASBalancedPlacement, ...
+  bool priority_boost = false;            // gate PriorityBoost
+  QuotaResources resources;
+  std::optional<FairSharing> fair_sharing;  // nullopt: off
+  std::optional<AdmissionFairSharing> admission_fair_sharing;
+  // The first of a BestEffortFIFO queue that waited so long gets a place held. nullopt: nobody.
+  std::optional<Duration> head_reservation_after;
+  placement::Options placement;  // gates TASProfileMixed, TASBalancedPlacement, ...
 
   bool operator==(const Configuration&) const = default;
 };

@@ -25,11 +25,17 @@ featureGates: {TASBalancedPlacement: true, ReclaimablePods: false}
 TEST(ConfigurationTest, UnderstandsKueuesAndSaysWhatItDoesNotUse) {
   const auto file = parse_configuration(
       "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, "
-      "manageJobsWithoutQueueName: true, fairSharing: {}, health: {}}",
+      "manageJobsWithoutQueueName: true, multiKueue: {}, health: {}, "
+      "headReservation: {after: 10m}, resources: {deviceClassMappings: []}}",
       "c.yaml");
   ASSERT_TRUE(file) << file.error().message;
   EXPECT_TRUE(file->configuration.manage_jobs_without_queue_name);
-  EXPECT_EQ(file->warnings, std::vector<std::string>{"c.yaml: fairSharing: is not used here"});
+  EXPECT_EQ(file->warnings,
+            (std::vector<std::string>{"c.yaml: multiKueue: is not used here",
+                                      "c.yaml: headReservation: is not used here",
+                                      "c.yaml: resources.deviceClassMappings: is not used here"}));
+  EXPECT_FALSE(file->configuration.head_reservation_after);
+  EXPECT_FALSE(file->configuration.fair_sharing);
 }
 
 TEST(ConfigurationTest, RefusesWhatItDoesNotKnow) {

@@ -18,17 +18,13 @@ Core::Core(Configuration configuration, const Adapters& adapters)
 
 std::vector<api::Kind> Core::watched_kinds() const {
   using api::Kind;
-  std::vector<Kind> kinds{Kind::kNamespace,
-                          Kind::kLimitRange,
-                          Kind::kPriorityClass,
-                          Kind::kWorkloadPriorityClass,
-                          Kind::kNode,
-                          Kind::kTopology,
-                          Kind::kResourceFlavor,
-                          Kind::kClusterQueue,
-                          Kind::kLocalQueue,
-                          Kind::kWorkload,
-                          Kind::kPod};
+  std::vector<Kind> kinds{Kind::kNamespace,     Kind::kLimitRange,
+                          Kind::kPriorityClass, Kind::kWorkloadPriorityClass,
+                          Kind::kRuntimeClass,  Kind::kNode,
+                          Kind::kTopology,      Kind::kResourceFlavor,
+                          Kind::kCohort,        Kind::kAdmissionCheck,
+                          Kind::kClusterQueue,  Kind::kLocalQueue,
+                          Kind::kWorkload,      Kind::kPod};
   for (const Kind kind : adapters_.kinds()) kinds.push_back(kind);
   return kinds;
 }
@@ -38,9 +34,15 @@ Output Core::step(Time now, std::vector<Event> events) {
   state_.now = now;
   for (Event& event : events) take_in(event);
   for (const std::string& workload : std::exchange(pods_changed_, {})) workload_changed(workload);
+  if (std::exchange(members_changed_, false)) {
+    state_.ledger.set_members(state_.cluster_queues, state_.cohorts);
+  }
   if (synced_) run_controllers();
-  return {outbox_.take_writes(now), outbox_.take_notices(), journal_.take(),
-          outbox_.next_attempt()};
+  std::optional<Time> wake_at = outbox_.next_attempt();
+  if (const auto own = synced_ ? scheduler_.wake_at() : std::nullopt) {
+    wake_at = wake_at ? std::min(*wake_at, *own) : *own;
+  }
+  return {outbox_.take_writes(now), outbox_.take_notices(), journal_.take(), wake_at};
 }
 
 void Core::take_in(Event& event) {
@@ -104,6 +106,7 @@ void Core::write_finished(const WriteFinished& result) {
   }
   if (key.kind == api::Kind::kWorkload) {
     if (certain) scheduler_.forget_assumption(name);
+    if (result.outcome == WriteOutcome::kRefused) scheduler_.write_refused(name);
     if (!done) scheduler_.tell_again(name);
     workload_changed(name);
   }
@@ -139,8 +142,15 @@ void Core::mark_queues_of(const std::string& name) {
   if (const api::ClusterQueue* queue = state_.cluster_queue_of(*workload)) {
     mark(api::Kind::kClusterQueue, queue->meta.name);
   }
-  if (!workload->object.cluster_queue.empty()) {
-    mark(api::Kind::kClusterQueue, workload->object.cluster_queue);
+  const std::string& holder = workload->object.cluster_queue;
+  if (holder.empty()) return;
+  mark(api::Kind::kClusterQueue, holder);
+  if (!state_.configuration.fair_sharing) return;
+  // Shares of cohorts are in their status.
+  const quota::QuotaTree& tree = state_.ledger.tree();
+  quota::MemberId member = tree.queue(holder);
+  while (member.valid() && (member = tree.parent(member)).valid()) {
+    mark(api::Kind::kCohort, tree.name(member));
   }
 }
 
@@ -170,6 +180,8 @@ Verdict Core::reconcile(const api::ObjectKey& key) {
       return reconcile_topology(state_, name);
     case Kind::kResourceFlavor:
       return reconcile_flavor(state_, name);
+    case Kind::kCohort:
+      return reconcile_cohort(state_, name);
     case Kind::kClusterQueue:
       return reconcile_cluster_queue(state_, scheduler_, name);
     case Kind::kLocalQueue:

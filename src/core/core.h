@@ -61,9 +61,12 @@ class Core {
   void put(const api::ObjectKey& key, Pod body);
   void put(const api::ObjectKey& key, api::LimitRange body);
   void put(const api::ObjectKey& key, api::PriorityClass body);
+  void put(const api::ObjectKey& key, api::RuntimeClass body);
   void put(const api::ObjectKey& key, Job body);
   void put(const api::ObjectKey& key, Topology body);
   void put(const api::ObjectKey& key, api::ResourceFlavor body);
+  void put(const api::ObjectKey& key, api::Cohort body);
+  void put(const api::ObjectKey& key, api::AdmissionCheck body);
   void put(const api::ObjectKey& key, api::ClusterQueue body);
   void put(const api::ObjectKey& key, api::LocalQueue body);
   void put(const api::ObjectKey& key, api::Workload body);
@@ -75,6 +78,10 @@ class Core {
   void workloads_of_namespace_changed(const std::string& namespace_, bool derive_anew);
   void local_queue_changed(const std::string& full_name);
   void cluster_queue_changed(const std::string& name);
+  void cohort_changed(const std::string& name);
+  void tell_circles(const std::string& changed);
+  void admission_check_changed(const std::string& name);
+  void runtime_class_changed(const std::string& name);
   void flavor_changed(const std::string& name);
   void topology_changed(const std::string& name);
   void priority_classes_changed();
@@ -95,12 +102,14 @@ class Core {
   Outbox outbox_;
   Scheduler scheduler_;
   bool synced_ = false;
+  bool members_changed_ = true;  // ClusterQueues or Cohorts: the ledger is to be told
   std::set<api::ObjectKey> dirty_;
   std::set<std::string> to_ungate_;     // workloads
   std::set<std::string> pods_changed_;  // workloads: looked at once a step, however many pods
   Expected expected_;                   // pods that are being un-gated, with their domains
   std::set<std::string> rank_warned_;
   std::map<api::ObjectKey, std::string> told_problems_;  // of jobs
+  std::map<std::string, std::string> told_circles_;      // by Cohort
   std::map<std::string, std::string> left_out_;          // nodes, and why, as told
   std::map<std::string, std::vector<Drift>> reported_drift_;
 };

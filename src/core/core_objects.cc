@@ -1,6 +1,8 @@
 // The part of Core that takes objects in: puts them into the state and marks what they concern.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/core.h"
 #include "core/job_controller.h"
 #include "core/names.h"
@@ -101,6 +103,13 @@ void Core::put(const api::ObjectKey& key, api::PriorityClass body) {
   priority_classes_changed();
 }
 
+void Core::put(const api::ObjectKey& key, api::RuntimeClass body) {
+  const auto old = state_.runtime_classes.find(key.name);
+  const bool same = old != state_.runtime_classes.end() && old->second.overhead == body.overhead;
+  state_.runtime_classes[key.name] = std::move(body);
+  if (!same) runtime_class_changed(key.name);
+}
+
 void Core::put(const api::ObjectKey& key, Job body) {
   state_.job_of_uid[body.meta.uid] = key;
   const std::string uid = body.meta.uid;
@@ -145,6 +154,21 @@ void Core::put(const api::ObjectKey& key, api::ResourceFlavor body) {
   if (!same) flavor_changed(key.name);
 }
 
+void Core::put(const api::ObjectKey& key, api::Cohort body) {
+  const auto old = state_.cohorts.find(key.name);
+  const bool same = old != state_.cohorts.end() && same_spec(old->second.meta, body.meta);
+  state_.cohorts[key.name] = std::move(body);
+  mark(key.kind, key.name);
+  if (!same) cohort_changed(key.name);
+}
+
+void Core::put(const api::ObjectKey& key, api::AdmissionCheck body) {
+  const auto old = state_.admission_checks.find(key.name);
+  const bool same = old != state_.admission_checks.end() && same_spec(old->second.meta, body.meta);
+  state_.admission_checks[key.name] = std::move(body);
+  if (!same) admission_check_changed(key.name);
+}
+
 void Core::put(const api::ObjectKey& key, api::ClusterQueue body) {
   const auto old = state_.cluster_queues.find(key.name);
   const bool same = old != state_.cluster_queues.end() && same_spec(old->second.meta, body.meta);
@@ -175,6 +199,12 @@ void Core::put(const api::ObjectKey& key, api::Workload body) {
     mark_job_of(*old);
   }
   WorkloadState workload = derive_workload(state_, std::move(body));
+  if (const WorkloadState* old = state_.workload(name);
+      old != nullptr && old->reserved() && old->priority != workload.priority) {
+    scheduler_.configuration_changed();  // others may preempt it now
+  }
+  // Its new version may be let go.
+  if (state_.immovable.erase(name) > 0) scheduler_.configuration_changed();
   if (!workload.job_uid().empty()) state_.workloads_of_job[workload.job_uid()].insert(name);
   state_.workloads_of_local_queue[workload.local_queue()].insert(name);
   state_.workloads[name] = std::move(workload);
@@ -189,11 +219,13 @@ void Core::remove_workload(const std::string& name) {
   scheduler_.forget(name);
   scheduler_.forget_assumption(name);
   state_.hold(name, std::nullopt);
+  scheduler_.follow_holding(name);
   erase_from(state_.workloads_of_local_queue, workload->local_queue(), name);
   erase_from(state_.workloads_of_job, workload->job_uid(), name);
   mark_job_of(*workload);
   std::erase_if(rank_warned_,
                 [&](const std::string& warned) { return warned.starts_with(name + "/"); });
+  state_.immovable.erase(name);
   state_.workloads.erase(name);
 }
 
@@ -208,6 +240,7 @@ void Core::workload_changed(const std::string& name) {
     mark_queues_of(name);
     to_ungate_.insert(name);
   }
+  scheduler_.follow_holding(name);
   scheduler_.update(name);
   mark(api::Kind::kWorkload, name);
   mark_job_of(*workload);
@@ -231,18 +264,79 @@ void Core::workloads_of_namespace_changed(const std::string& namespace_, bool de
 
 void Core::local_queue_changed(const std::string& name) {
   mark(api::Kind::kLocalQueue, name);
+  scheduler_.local_queue_changed(name);
   const auto found = state_.workloads_of_local_queue.find(name);
   if (found == state_.workloads_of_local_queue.end()) return;
   for (const std::string& workload : found->second) workload_changed(workload);
 }
 
 void Core::cluster_queue_changed(const std::string& name) {
+  members_changed_ = true;
   scheduler_.configuration_changed();
   mark(api::Kind::kClusterQueue, name);
   for (const auto& [flavor, object] : state_.flavors) mark(api::Kind::kResourceFlavor, flavor);
   const auto found = state_.local_queues_of_cluster_queue.find(name);
   if (found == state_.local_queues_of_cluster_queue.end()) return;
   for (const std::string& local_queue : found->second) local_queue_changed(local_queue);
+}
+
+// What a cohort has may be lent to anybody in its tree, and a circle that it closes or opens
+// concerns queues far below.
+void Core::cohort_changed(const std::string& name) {
+  mark(api::Kind::kCohort, name);
+  for (const auto& [cohort, object] : state_.cohorts) mark(api::Kind::kCohort, cohort);
+  tell_circles(name);
+  for (const auto& [queue, object] : state_.cluster_queues) cluster_queue_changed(queue);
+  members_changed_ = true;
+}
+
+// Once for each Cohort that is in a circle. Its status has no place for it. A circle that this
+// change made or broke goes through the Cohort that changed.
+void Core::tell_circles(const std::string& changed) {
+  std::string broken;
+  if (const auto told = told_circles_.find(changed); told != told_circles_.end()) {
+    broken = told->second;
+  }
+  const auto circle = quota::circle_above(changed, state_.cohorts);
+  const bool closed = std::ranges::find(circle, changed) != circle.end();
+  const std::string text = closed ? circle_text(circle) : "";
+  if (text == broken) return;
+  std::erase_if(told_circles_, [&](const auto& told) { return told.second == broken; });
+  if (!closed) return;
+  for (const std::string& name : circle) {
+    told_circles_[name] = text;
+    const api::ObjectKey key{api::Kind::kCohort, "", name};
+    const std::string message =
+        fmt::format("the parents of cohorts go round in a circle: {}", text);
+    journal_.record(state_.now,
+                    {"circle", key, {{key.text(), state_.known.version(key)}}, message, {}});
+    outbox_.notify({key, state_.known.uid(key), true, "CohortCycle", message});
+  }
+}
+
+void Core::admission_check_changed(const std::string& name) {
+  std::vector<std::string> queues;
+  for (const auto& [queue, object] : state_.cluster_queues) {
+    if (std::ranges::find(object.admission_checks, name, &api::AdmissionCheckReference::name) !=
+        object.admission_checks.end()) {
+      queues.push_back(queue);
+    }
+  }
+  for (const std::string& queue : queues) cluster_queue_changed(queue);
+}
+
+void Core::runtime_class_changed(const std::string& name) {
+  std::vector<std::string> concerned;
+  for (auto& [workload_name, workload] : state_.workloads) {
+    if (std::ranges::none_of(workload.object.pod_sets, [&](const api::WorkloadPodSet& pod_set) {
+          return pod_set.pod_template.runtime_class == name;
+        })) {
+      continue;
+    }
+    workload = derive_workload(state_, workload.object);
+    concerned.push_back(workload_name);
+  }
+  for (const std::string& workload : concerned) workload_changed(workload);
 }
 
 void Core::flavor_changed(const std::string& name) {
@@ -312,6 +406,9 @@ void Core::object_deleted(const api::ObjectKey& key) {
     case Kind::kWorkloadPriorityClass:
       state_.workload_priority_classes.erase(name);
       return priority_classes_changed();
+    case Kind::kRuntimeClass:
+      state_.runtime_classes.erase(name);
+      return runtime_class_changed(name);
     case Kind::kTopology:
       state_.topologies.erase(name);
       return topology_changed(name);
@@ -321,6 +418,12 @@ void Core::object_deleted(const api::ObjectKey& key) {
       }
       state_.flavors.erase(name);
       return flavor_changed(name);
+    case Kind::kCohort:
+      state_.cohorts.erase(name);
+      return cohort_changed(name);
+    case Kind::kAdmissionCheck:
+      state_.admission_checks.erase(name);
+      return admission_check_changed(name);
     case Kind::kClusterQueue:
       state_.cluster_queues.erase(name);
       return cluster_queue_changed(name);

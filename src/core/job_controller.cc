@@ -53,6 +53,7 @@ bool belongs_to_framework(const api::ObjectMeta& meta) {
 
 json::object pod_set_json(const JobPodSet& pod_set) {
   json::object object{{"name", pod_set.name}, {"count", pod_set.count}};
+  if (pod_set.min_count) object["minCount"] = *pod_set.min_count;
   json::value pod_template = pod_set.document;
   object["template"] = std::move(pod_template);
   if (pod_set.topology) {
@@ -85,6 +86,16 @@ bool same_directives(const api::PodTemplate& a, const api::PodTemplate& b) {
          a.tolerations == b.tolerations && a.scheduling_gates == b.scheduling_gates;
 }
 
+// A running job has as many pods as were admitted; any other number is somebody's change. One that
+// is suspended has as many as its user wrote, or still those that it ran with.
+bool same_count(const Job& job, const JobPodSet& of_job, const api::WorkloadPodSet& of_workload,
+                const api::Workload& workload) {
+  if (!job.suspended && workload.admission) {
+    return of_job.count == admitted_count(workload, of_workload.name).value_or(of_workload.count);
+  }
+  return of_job.count == of_workload.count || is_reduced(of_job, of_workload, workload);
+}
+
 // Whether the Workload still says what the job does.
 bool in_step(const Job& job, const api::Workload& workload) {
   if (job.pod_sets.size() != workload.pod_sets.size()) return false;
@@ -93,11 +104,12 @@ bool in_step(const Job& job, const api::Workload& workload) {
     const JobPodSet& of_job = job.pod_sets[i];
     const api::WorkloadPodSet& of_workload = workload.pod_sets[i];
     const bool same_topology = comparable(of_job.topology) == comparable(of_workload.topology);
-    if (of_job.count != of_workload.count || !same_topology ||
+    if (!same_count(job, of_job, of_workload, workload) || !same_topology ||
         of_job.pod_template.fingerprint != of_workload.pod_template.fingerprint) {
       return false;
     }
-    if (as_written && !same_directives(of_job.pod_template, of_workload.pod_template)) {
+    if (as_written && (of_job.min_count != of_workload.min_count ||
+                       !same_directives(of_job.pod_template, of_workload.pod_template))) {
       return false;
     }
   }
@@ -275,7 +287,13 @@ class Pair {
     if (!state_.configuration.reclaimable_pods || !workload_->reserved()) return std::nullopt;
     std::map<std::string, int32_t> pods;
     for (const JobPodSet& pod_set : job_.pod_sets) {
-      if (pod_set.reclaimable > 0) pods[pod_set.name] = pod_set.reclaimable;
+      const auto assignment = std::ranges::find(*workload_->object.admission, pod_set.name,
+                                                &api::PodSetAssignment::pod_set);
+      const bool admitted = assignment != workload_->object.admission->end();
+      // Pods that it was admitted without are not there to be given back.
+      const int32_t count = admitted ? assignment->count.value_or(pod_set.count) : pod_set.count;
+      const int32_t reclaimable = pod_set.reclaimable - std::max(0, pod_set.count - count);
+      if (reclaimable > 0) pods[pod_set.name] = reclaimable;
     }
     StatusChange change(state_, *workload_);
     change.set_reclaimable(pods);
@@ -308,6 +326,9 @@ class Pair {
     const auto assignment =
         std::ranges::find(*object.admission, pod_set, &api::PodSetAssignment::pod_set);
     if (assignment == object.admission->end()) return result;
+    if (assignment->count && *assignment->count != job_.pod_sets[index].count) {
+      result.count = assignment->count;
+    }
     for (const auto& [resource, name] : assignment->flavors) {
       const api::ResourceFlavor* flavor = state_.flavor(name);
       if (flavor == nullptr) continue;
@@ -342,13 +363,8 @@ class Pair {
     return verdict;
   }
 
-  // A suspended job gets back the pod templates that its user wrote.
+  // A suspended job gets back the pod templates and the numbers of pods that its user wrote.
   Verdict bring_back() {
-    std::vector<const api::PodTemplate*> originals;
-    if (job_.pod_sets.size() != workload_->object.pod_sets.size()) return {};
-    for (const api::WorkloadPodSet& pod_set : workload_->object.pod_sets) {
-      originals.push_back(&pod_set.pod_template);
-    }
     if (!needs_restoring(job_, workload_->object)) return {};
     Verdict verdict;
     if (job_.started) {
@@ -356,7 +372,7 @@ class Pair {
       verdict.decision = decision("reset", "so that its pod template can be restored");
       return verdict;
     }
-    auto patch = adapter_.restore_patch(job_, originals);
+    auto patch = adapter_.restore_patch(job_, originals_of(job_, workload_->object));
     if (!patch) return {};
     verdict.write = merge_patch(key_, job_.meta, std::move(*patch));
     verdict.decision = decision("restore", "it no longer runs");

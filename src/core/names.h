@@ -13,17 +13,22 @@ inline constexpr Name kPriorityClassLabel = "kueue.x-k8s.io/priority-class";
 inline constexpr Name kJobUidLabel = "kueue.x-k8s.io/job-uid";
 inline constexpr Name kPodSetLabel = "kueue.x-k8s.io/podset";
 inline constexpr Name kWorkloadAnnotation = "kueue.x-k8s.io/workload";
+inline constexpr Name kMinParallelismAnnotation = "kueue.x-k8s.io/job-min-parallelism";
+inline constexpr Name kCompletionsEqualParallelismAnnotation =
+    "kueue.x-k8s.io/job-completions-equal-parallelism";
 inline constexpr Name kTopologyGate = "kueue.x-k8s.io/topology";
 inline constexpr Name kInUseFinalizer = "kueue.x-k8s.io/resource-in-use";
 inline constexpr Name kDefaultLocalQueue = "default";
 inline constexpr Name kDefaultPodSet = "main";
 inline constexpr Name kJobIndexLabel = "batch.kubernetes.io/job-completion-index";
 inline constexpr Name kKueueGroup = "kueue.x-k8s.io";
+inline constexpr Name kMultiKueueController = "kueue.x-k8s.io/multikueue";
 
 // Conditions of a Workload.
 inline constexpr Name kQuotaReserved = "QuotaReserved";
 inline constexpr Name kAdmitted = "Admitted";
 inline constexpr Name kEvicted = "Evicted";
+inline constexpr Name kPreempted = "Preempted";  // also the reason of an eviction
 inline constexpr Name kRequeued = "Requeued";
 inline constexpr Name kFinished = "Finished";
 // Condition of a ClusterQueue and of a LocalQueue.
@@ -37,6 +42,12 @@ inline constexpr Name kWaitingForQuota = "WaitingForQuota";
 inline constexpr Name kExceedsMaxQuota = "ExceedsMaxQuota";
 inline constexpr Name kNoMatchingFlavor = "NoMatchingFlavor";
 inline constexpr Name kTopologyPlacementFailed = "TopologyPlacementFailed";
+inline constexpr Name kWaitingForPreemptedWorkloads = "WaitingForPreemptedWorkloads";
+inline constexpr Name kInClusterQueue = "InClusterQueue";
+inline constexpr Name kInCohortReclamation = "InCohortReclamation";
+inline constexpr Name kInCohortReclaimWhileBorrowing = "InCohortReclaimWhileBorrowing";
+inline constexpr Name kInCohortFairSharing = "InCohortFairSharing";
+inline constexpr Name kCohortCycle = "CohortCycle";
 inline constexpr Name kMisconfigured = "Misconfigured";
 inline constexpr Name kSuspended = "Suspended";
 inline constexpr Name kDeactivated = "Deactivated";

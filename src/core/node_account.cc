@@ -139,15 +139,20 @@ std::optional<TreeId> NodeAccount::tree_of(const std::string& flavor) const {
   return found->second;
 }
 
+std::optional<TreeId> NodeAccount::tree_for(const HeldPodSet& pod_set) const {
+  if (!pod_set.assignment || pod_set.assignment->levels.empty()) return std::nullopt;
+  if (pod_set.assignment->levels.back() == api::kHostnameLabel) return hosts_;
+  return tree_of(pod_set.flavor);
+}
+
 void NodeAccount::hold(const std::string& workload, const std::vector<HeldPodSet>& pod_sets) {
   release(workload);
   WorkloadEntry& entry = workloads_[workload];
   entry.holds = true;
   for (const HeldPodSet& held : pod_sets) {
     PodSetSlots& slots = entry.pod_sets[held.name];
-    if (!held.assignment || held.assignment->levels.empty()) continue;
-    slots.levels = held.assignment->levels;
-    const auto tree = slots.by_host() ? std::optional(hosts_) : tree_of(held.flavor);
+    if (held.assignment) slots.levels = held.assignment->levels;
+    const auto tree = tree_for(held);
     if (!tree) continue;  // no such topology any more: its pods are counted where they are
     slots.placed = true;
     slots.per_pod = held.per_pod;

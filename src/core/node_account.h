@@ -63,6 +63,9 @@ class NodeAccount {
   // workloads that are placed in the flavor must be held anew.
   bool set_tree(const std::string& flavor, std::optional<topology::TreeSpec> spec);
   [[nodiscard]] std::optional<TreeId> tree_of(const std::string& flavor) const;
+  // Where the places of a pod set are booked: by host, or in the tree of its flavor; nullopt if it
+  // has none.
+  [[nodiscard]] std::optional<TreeId> tree_for(const HeldPodSet& pod_set) const;
 
   void hold(const std::string& workload, const std::vector<HeldPodSet>& pod_sets);
   void release(const std::string& workload);

@@ -74,10 +74,16 @@ void read_body(Object& object, const JsonReader& reader, const api::ObjectMeta& 
     case Kind::kPriorityClass:
     case Kind::kWorkloadPriorityClass:
       return put(object, api::read_priority_class(reader));
+    case Kind::kRuntimeClass:
+      return put(object, api::read_runtime_class(reader));
     case Kind::kTopology:
       return put(object, Topology{meta, api::read_topology(reader)});
     case Kind::kResourceFlavor:
       return put(object, api::read_resource_flavor(reader));
+    case Kind::kCohort:
+      return put(object, api::read_cohort(reader));
+    case Kind::kAdmissionCheck:
+      return put(object, api::read_admission_check(reader));
     case Kind::kClusterQueue:
       return put(object, api::read_cluster_queue(reader));
     case Kind::kLocalQueue:

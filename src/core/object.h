@@ -46,6 +46,7 @@ struct Pod {
 struct JobPodSet {
   std::string name;
   int32_t count = 0;
+  std::optional<int32_t> min_count;  // it may run with as few
   api::PodTemplate pod_template;
   json::value document;  // the template as written; null once the job is finished
   std::optional<api::TopologyRequest> topology;
@@ -64,7 +65,7 @@ struct Job {
   bool succeeded = false;      // meaningful if finished
   std::string finish_message;  // meaningful if finished
   std::vector<JobPodSet> pod_sets;
-  // What is wrong with its topology annotations; empty: nothing.
+  // What is wrong with its annotations; empty: nothing.
   std::string problem;
   int32_t active_pods = 0;  // by its status
 };
@@ -88,8 +89,9 @@ struct Object {
   api::ObjectKey key;
   std::string uid;
   uint64_t resource_version = 0;
-  std::variant<Unreadable, api::Namespace, Node, Pod, api::LimitRange, api::PriorityClass, Job,
-               Topology, api::ResourceFlavor, api::ClusterQueue, api::LocalQueue, api::Workload>
+  std::variant<Unreadable, api::Namespace, Node, Pod, api::LimitRange, api::PriorityClass,
+               api::RuntimeClass, Job, Topology, api::ResourceFlavor, api::Cohort,
+               api::AdmissionCheck, api::ClusterQueue, api::LocalQueue, api::Workload>
       body;
 };
 

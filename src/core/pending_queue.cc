@@ -1,60 +1,84 @@
 #include "core/pending_queue.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace phalanx::core {
 
-void PendingQueue::refresh_heads(Shape& shape, const std::optional<PendingEntry>& old_head) {
-  if (old_head) {
-    all_heads_.erase(*old_head);
-    awake_heads_.erase(*old_head);
-  }
-  if (shape.entries.empty()) return;
-  all_heads_.insert(*shape.entries.begin());
-  if (!shape.parked) awake_heads_.insert(*shape.entries.begin());
+PendingQueue::Head PendingQueue::head_of(const Shape& shape) const {
+  const auto usage = usages_.find(shape.local_queue);
+  return {usage == usages_.end() ? 0 : usage->second, *shape.entries.begin()};
 }
 
-void PendingQueue::put(const PendingEntry& entry, const std::string& shape_text) {
+void PendingQueue::erase_head(const Shape& shape) {
+  if (shape.entries.empty()) return;
+  all_heads_.erase(head_of(shape));
+  awake_heads_.erase(head_of(shape));
+}
+
+void PendingQueue::insert_head(const Shape& shape) {
+  if (shape.entries.empty()) return;
+  all_heads_.insert(head_of(shape));
+  if (!shape.parked) awake_heads_.insert(head_of(shape));
+}
+
+void PendingQueue::put(const PendingEntry& entry, const std::string& shape_text,
+                       const std::string& local_queue) {
+  const std::string key = local_queue.empty() ? shape_text : local_queue + "\n" + shape_text;
   if (const auto known = entries_.find(entry.workload); known != entries_.end()) {
-    if (known->second.entry == entry && known->second.shape == shape_text) return;
+    if (known->second.entry == entry && known->second.shape == key) return;
     remove(entry.workload);
   }
-  Shape& shape = shapes_[shape_text];
-  const auto old_head =
-      shape.entries.empty() ? std::nullopt : std::optional(*shape.entries.begin());
+  Shape& shape = shapes_[key];
+  erase_head(shape);
+  shape.local_queue = local_queue;
   shape.entries.insert(entry);
-  if (shape.parked) {
-    shape.untold.insert(entry.workload);
-    newcomers_.insert(entry.workload);
+  if (shape.parked && entry < *shape.refused) shape.parked = false;
+  if (shape.no) shape.untold.insert(entry.workload);
+  if (shape.parked) newcomers_.insert(entry.workload);
+  insert_head(shape);
+  entries_.emplace(entry.workload, Where{entry, key});
+}
+
+void PendingQueue::set_usage(const std::string& local_queue, double usage) {
+  for (const auto& [text, shape] : shapes_) {
+    if (shape.local_queue == local_queue) erase_head(shape);
   }
-  refresh_heads(shape, old_head);
-  entries_.emplace(entry.workload, Where{entry, shape_text});
+  usages_[local_queue] = usage;
+  for (const auto& [text, shape] : shapes_) {
+    if (shape.local_queue == local_queue) insert_head(shape);
+  }
 }
 
 void PendingQueue::remove(const std::string& workload) {
   const auto found = entries_.find(workload);
   if (found == entries_.end()) return;
   const auto shape = shapes_.find(found->second.shape);
-  const PendingEntry old_head = *shape->second.entries.begin();
+  erase_head(shape->second);
   shape->second.entries.erase(found->second.entry);
   shape->second.untold.erase(workload);
   newcomers_.erase(workload);
-  refresh_heads(shape->second, old_head);
+  insert_head(shape->second);
   if (shape->second.entries.empty()) shapes_.erase(shape);
   entries_.erase(found);
 }
 
 const PendingEntry* PendingQueue::first() const {
-  return all_heads_.empty() ? nullptr : &*all_heads_.begin();
+  return all_heads_.empty() ? nullptr : &all_heads_.begin()->entry;
 }
 
 const PendingEntry* PendingQueue::first_awake() const {
-  return awake_heads_.empty() ? nullptr : &*awake_heads_.begin();
+  return awake_heads_.empty() ? nullptr : &awake_heads_.begin()->entry;
 }
 
 const PendingEntry* PendingQueue::next_awake(const PendingEntry& entry) const {
-  const auto next = awake_heads_.upper_bound(entry);
-  return next == awake_heads_.end() ? nullptr : &*next;
+  Head head{0, entry};
+  if (const auto where = entries_.find(entry.workload); where != entries_.end()) {
+    head.usage = head_of(shapes_.at(where->second.shape)).usage;
+  }
+  const auto next = awake_heads_.upper_bound(head);
+  return next == awake_heads_.end() ? nullptr : &next->entry;
 }
 
 void PendingQueue::park(const std::string& workload, No no) {
@@ -68,15 +92,24 @@ void PendingQueue::park(const std::string& workload, No no) {
   }
   shape.no = std::move(no);
   shape.parked = true;
-  awake_heads_.erase(head);
+  shape.refused = entries_.at(workload).entry;
+  awake_heads_.erase(head_of(shape));
 }
 
 void PendingQueue::wake(const std::function<bool(const No&)>& may_have_changed) {
   for (auto& [text, shape] : shapes_) {
     if (!shape.parked || !may_have_changed(*shape.no)) continue;
     shape.parked = false;
-    awake_heads_.insert(*shape.entries.begin());
+    insert_head(shape);
   }
+}
+
+void PendingQueue::wake(const std::string& workload) {
+  const auto found = entries_.find(workload);
+  if (found == entries_.end()) return;
+  Shape& shape = shapes_.at(found->second.shape);
+  shape.parked = false;
+  insert_head(shape);
 }
 
 const No* PendingQueue::no_of(const std::string& workload) const {
@@ -105,23 +138,32 @@ std::vector<std::string> PendingQueue::take_newcomers() {
   return newcomers;
 }
 
+bool PendingQueue::goes_before(const std::string& one, const std::string& other) const {
+  const auto a = entries_.find(one);
+  const auto b = entries_.find(other);
+  if (a == entries_.end() || b == entries_.end()) return false;
+  const auto place = [&](const Where& where) {
+    const auto usage = usages_.find(shapes_.at(where.shape).local_queue);
+    return Head{usage == usages_.end() ? 0 : usage->second, where.entry};
+  };
+  return place(a->second) < place(b->second);
+}
+
 size_t PendingQueue::position(const std::string& workload) const {
-  const auto found = entries_.find(workload);
-  if (found == entries_.end()) return 0;
-  size_t before = 0;
-  for (const auto& [text, shape] : shapes_) {
-    for (const PendingEntry& entry : shape.entries) {
-      if (entry >= found->second.entry) break;
-      ++before;
-    }
-  }
-  return before + 1;
+  if (!entries_.contains(workload)) return 0;
+  const std::vector<PendingEntry> all = in_order();
+  const auto found = std::ranges::find(all, workload, &PendingEntry::workload);
+  return static_cast<size_t>(found - all.begin()) + 1;
 }
 
 std::vector<PendingEntry> PendingQueue::in_order() const {
-  std::set<PendingEntry> all;
-  for (const auto& [text, shape] : shapes_) all.insert(shape.entries.begin(), shape.entries.end());
-  return {all.begin(), all.end()};
+  std::set<Head> all;
+  for (const auto& [text, shape] : shapes_) {
+    for (const PendingEntry& entry : shape.entries) all.insert({head_of(shape).usage, entry});
+  }
+  std::vector<PendingEntry> entries;
+  for (const Head& head : all) entries.push_back(head.entry);
+  return entries;
 }
 
 }  // namespace phalanx::core

@@ -78,5 +78,39 @@ TEST(PendingQueueTest, AWorkloadThatChangesMoves) {
   EXPECT_EQ(queue.in_order().front().workload, "a");
 }
 
+TEST(PendingQueueTest, RecentUsageGoesBeforePriority) {
+  PendingQueue queue;
+  queue.put(entry("a", 9, 0), "x", "ml/busy");
+  queue.put(entry("b", 0, 5), "x", "ml/idle");
+  queue.put(entry("c", 1, 5), "y", "ml/idle");
+  queue.set_usage("ml/busy", 2);
+  queue.set_usage("ml/idle", 1);
+  const auto names = [&] {
+    std::vector<std::string> names;
+    for (const PendingEntry& each : queue.in_order()) names.push_back(each.workload);
+    return names;
+  };
+  EXPECT_EQ(names(), (std::vector<std::string>{"c", "b", "a"}));
+  EXPECT_EQ(queue.position("a"), 3U);
+  EXPECT_TRUE(queue.goes_before("b", "a"));
+  EXPECT_FALSE(queue.goes_before("a", "b"));
+  EXPECT_FALSE(queue.goes_before("a", "elsewhere"));
+  queue.set_usage("ml/idle", 3);
+  EXPECT_EQ(names(), (std::vector<std::string>{"a", "c", "b"}));
+  EXPECT_EQ(queue.first()->workload, "a");
+}
+
+// It may preempt whom the one that was refused may not.
+TEST(PendingQueueTest, WhoComesBeforeTheRefusedIsAskedAnew) {
+  PendingQueue queue;
+  queue.put(entry("a", 5, 0), "x");
+  queue.park("a", no("WaitingForQuota", "2 more needed"));
+  queue.put(entry("b", 5, 1), "x");
+  EXPECT_EQ(queue.first_awake(), nullptr);
+  queue.put(entry("c", 6, 2), "x");
+  ASSERT_NE(queue.first_awake(), nullptr);
+  EXPECT_EQ(queue.first_awake()->workload, "c");
+}
+
 }  // namespace
 }  // namespace phalanx::core

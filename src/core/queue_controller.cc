@@ -4,6 +4,7 @@
 
 #include "core/names.h"
 #include "core/outbox.h"
+#include "quota/fair_share.h"
 
 namespace phalanx::core {
 namespace {
@@ -25,14 +26,18 @@ bool uses(const api::ClusterQueue& queue, const std::string& flavor) {
 }
 
 // Every flavor and resource of the queue, with what is taken of it.
-std::vector<api::FlavorUsage> usage_of(const api::ClusterQueue& queue, const quota::Usage& usage) {
+std::vector<api::FlavorUsage> usage_of(const api::ClusterQueue& queue, const quota::Usage& usage,
+                                       bool of_cluster_queue) {
   std::vector<api::FlavorUsage> result;
   for (const api::ResourceGroup& group : queue.groups) {
     for (const api::FlavorQuotas& quotas : group.flavors) {
       api::FlavorUsage flavor{quotas.flavor, {}};
       for (const api::ResourceQuota& resource : quotas.resources) {
         const auto found = usage.find({quotas.flavor, resource.resource});
-        flavor.totals[resource.resource] = found == usage.end() ? 0 : found->second;
+        const int64_t total = found == usage.end() ? 0 : found->second;
+        flavor.totals[resource.resource] = total;
+        if (!of_cluster_queue || queue.cohort.empty() || total <= resource.nominal) continue;
+        flavor.borrowed[resource.resource] = total - resource.nominal;
       }
       result.push_back(std::move(flavor));
     }
@@ -40,9 +45,16 @@ std::vector<api::FlavorUsage> usage_of(const api::ClusterQueue& queue, const quo
   return result;
 }
 
+// What its status says of its share; nullopt without fair sharing.
+std::optional<int64_t> share_of(const State& state, quota::MemberId member) {
+  if (!state.configuration.fair_sharing || !member.valid()) return std::nullopt;
+  return quota::share_status(quota::fair_share(state.ledger.tree(), member, quota::Book::kHeld));
+}
+
 bool same(const api::QueueStatus& a, const api::QueueStatus& b) {
   return a.pending == b.pending && a.reserving == b.reserving && a.admitted == b.admitted &&
-         a.reservation == b.reservation && a.usage == b.usage;
+         a.reservation == b.reservation && a.usage == b.usage &&
+         a.weighted_share == b.weighted_share && a.recent_usage == b.recent_usage;
 }
 
 template <typename Queue>
@@ -54,8 +66,9 @@ Verdict write_status(const State& state, const api::ObjectKey& key, const Queue&
                           activity.message, queue.meta.generation, state.now});
   if (!changed && same(status, queue.status)) return {};
   Verdict verdict;
-  verdict.write = merge_patch(key, queue.meta,
-                              {{"status", api::queue_status_json(status, of_cluster_queue)}}, true);
+  verdict.write = merge_patch(
+      key, queue.meta, {{"status", api::queue_status_json(status, queue.status, of_cluster_queue)}},
+      true);
   if (changed) {
     verdict.decision = Decision{activity.active ? "activate" : "deactivate",
                                 key,
@@ -84,6 +97,20 @@ Verdict reconcile_flavor(const State& state, const std::string& name) {
   return keep_finalizer({api::Kind::kResourceFlavor, "", name}, found->second.meta, in_use);
 }
 
+Verdict reconcile_cohort(const State& state, const std::string& name) {
+  const auto found = state.cohorts.find(name);
+  if (found == state.cohorts.end() || found->second.meta.deleted) return {};
+  const auto share = share_of(state, state.ledger.tree().cohort(name));
+  if (share == found->second.weighted_share) return {};
+  json::value fair_sharing;
+  if (share) fair_sharing = json::object{{"weightedShare", *share}};
+  Verdict verdict;
+  verdict.write =
+      merge_patch({api::Kind::kCohort, "", name}, found->second.meta,
+                  {{"status", json::object{{"fairSharing", std::move(fair_sharing)}}}}, true);
+  return verdict;
+}
+
 Verdict reconcile_cluster_queue(const State& state, const Scheduler& scheduler,
                                 const std::string& name) {
   const auto found = state.cluster_queues.find(name);
@@ -96,9 +123,10 @@ Verdict reconcile_cluster_queue(const State& state, const Scheduler& scheduler,
   api::QueueStatus status{scheduler.pending_in_cluster_queue(name),
                           totals.reserving_workloads,
                           totals.admitted_workloads,
-                          usage_of(queue, totals.reserved),
-                          usage_of(queue, totals.used),
+                          usage_of(queue, totals.reserved, true),
+                          usage_of(queue, totals.used, true),
                           {}};
+  status.weighted_share = share_of(state, state.ledger.tree().queue(name));
   return write_status(state, key, queue, std::move(status), activity_of(state, queue), true);
 }
 
@@ -114,10 +142,11 @@ Verdict reconcile_local_queue(const State& state, const Scheduler& scheduler,
                           {},
                           {},
                           {}};
+  status.recent_usage = scheduler.recent_usages().status(full_name);
   const auto cluster_queue = state.cluster_queues.find(queue.cluster_queue);
   if (cluster_queue != state.cluster_queues.end()) {
-    status.reservation = usage_of(cluster_queue->second, totals.reserved);
-    status.usage = usage_of(cluster_queue->second, totals.used);
+    status.reservation = usage_of(cluster_queue->second, totals.reserved, false);
+    status.usage = usage_of(cluster_queue->second, totals.used, false);
   }
   return write_status(state, key_of(api::Kind::kLocalQueue, full_name), queue, std::move(status),
                       activity_of(state, queue), false);

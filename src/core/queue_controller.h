@@ -12,6 +12,7 @@ namespace phalanx::core {
 
 Verdict reconcile_topology(const State& state, const std::string& name);
 Verdict reconcile_flavor(const State& state, const std::string& name);
+Verdict reconcile_cohort(const State& state, const std::string& name);
 Verdict reconcile_cluster_queue(const State& state, const Scheduler& scheduler,
                                 const std::string& name);
 Verdict reconcile_local_queue(const State& state, const Scheduler& scheduler,

@@ -1,9 +1,11 @@
 // Decides who is admitted now: quota, then placement, for every workload that could go ahead.
 //
 // There is no fixed period. A pass looks at the heads of all queues in one order (priority, waiting
-// time, name) and goes on until nobody else can be admitted: each admission is assumed at once, so
-// the next decision sees it and nobody is placed on what is already taken. A StrictFIFO queue stops
-// at its first "no", a BestEffortFIFO queue goes on with the next shape.
+// time, name; those that must borrow last, by their share if sharing is to be fair) and goes on
+// until nobody else can be admitted: each admission is assumed at once, so the next decision sees
+// it and nobody is placed on what is already taken. A StrictFIFO queue stops at its first "no", a
+// BestEffortFIFO queue goes on with the next shape. Who fits only if others go gets a place held,
+// and they are evicted.
 #pragma once
 
 #include <functional>
@@ -13,27 +15,26 @@
 #include <string>
 #include <utility>
 
+#include "core/appraisal.h"
 #include "core/journal.h"
+#include "core/nominations.h"
 #include "core/outbox.h"
 #include "core/pending_queue.h"
+#include "core/preemption.h"
+#include "core/recent_usage.h"
 #include "core/state.h"
 #include "core/workload_status.h"
-#include "placement/explanation.h"
 
 namespace phalanx::core {
-
-// What was found out about one workload, for people who ask.
-struct Appraisal {
-  std::optional<std::vector<quota::FlavorChoice>> choices;  // it fits
-  std::optional<quota::Refused> refused;                    // it does not
-  // Of each refusal by a topology that was explained, by flavor.
-  std::map<std::string, std::shared_ptr<const placement::Explanation>> explanations;
-};
 
 class Scheduler {
  public:
   Scheduler(State& state, Outbox& outbox, Journal& journal)
-      : state_(state), outbox_(outbox), journal_(journal) {}
+      : state_(state),
+        outbox_(outbox),
+        journal_(journal),
+        nominations_(state),
+        recent_usages_(state) {}
 
   // Brings a workload into its queue, or takes it out, as its object says.
   void update(const std::string& workload);
@@ -46,6 +47,8 @@ class Scheduler {
   void configuration_changed() { ++configuration_; }
   // Its admission is known to be written, or not to be: what it holds is what its object says.
   void forget_assumption(const std::string& workload) { assumed_.erase(workload); }
+  // The API server does not accept what was to be made of it: as a victim it cannot be moved.
+  void write_refused(const std::string& workload);
   // What it was to be told was not written.
   void tell_again(const std::string& workload) {
     if (queue_of_.contains(workload)) to_tell_.insert(workload);
@@ -62,18 +65,73 @@ class Scheduler {
     return assumed_.contains(workload);
   }
   [[nodiscard]] uint64_t decisions() const { return decisions_; }
+  [[nodiscard]] uint64_t preemptions() const { return preemptions_; }
+  [[nodiscard]] const Nominations& nominations() const { return nominations_; }
+  [[nodiscard]] const RecentUsages& recent_usages() const { return recent_usages_; }
+  // When there is something to decide although nothing happens.
+  [[nodiscard]] std::optional<Time> wake_at() const;
+  // The weight of its recent usage may be another one.
+  void local_queue_changed(const std::string& full_name);
+  // What the workload holds may have changed, or whether others may count on it: it is over, or
+  // evicted, or about to be.
+  void follow_holding(const std::string& workload);
   // Queues that somebody came into or left since the last call: their counts are others now.
   std::set<api::ObjectKey> take_touched() { return std::exchange(touched_, {}); }
 
  private:
-  // Whether the queue may go on with its next workload.
-  bool decide(const std::string& cluster_queue, const std::string& workload);
+  enum class Step : uint8_t {
+    kLater,    // a write of it is under way
+    kBorrows,  // it would have to borrow, and others come before it
+    kDecided,
+  };
+  // The first of a queue that would have to borrow.
+  struct Borrower {
+    std::string cluster_queue;
+    quota::Amounts wanted;
+  };
+  using Borrowers = std::map<PendingEntry, Borrower>;
+
+  Step decide(const std::string& cluster_queue, const PendingEntry& entry, Borrowers* borrowers);
+  [[nodiscard]] Borrowers::iterator next_borrower(Borrowers& borrowers);
   void admit(const WorkloadState& workload, const api::ClusterQueue& queue,
-             const std::vector<quota::FlavorChoice>& choices);
-  void refuse(PendingQueue& queue, const WorkloadState& workload,
-              const api::ClusterQueue& cluster_queue, const quota::Refused& refused);
+             const Appraisal& appraisal);
+  void nominate(const WorkloadState& workload, const api::ClusterQueue& queue,
+                const Appraisal& appraisal);
+  void wait(const WorkloadState& workload, const api::ClusterQueue& queue, const Nomination& held,
+            const Appraisal& appraisal);
+  void refuse(const WorkloadState& workload, const api::ClusterQueue& cluster_queue,
+              const quota::Refused& refused);
+  void park(const WorkloadState& workload, const api::ClusterQueue& cluster_queue, No no,
+            std::string_view what);
   No no_for(const WorkloadState& workload, const api::ClusterQueue& queue,
             const quota::Refused& refused);
+  [[nodiscard]] Standing standing_of(const WorkloadState& workload,
+                                     const api::ClusterQueue& queue) const;
+  // Those behind it in its queue that places are held for.
+  [[nodiscard]] std::vector<std::string> held_behind(const std::string& workload,
+                                                     const std::string& cluster_queue) const;
+  // Somebody has taken a place: those behind him may have to look for another.
+  void drop_broken(const std::vector<std::string>& behind);
+  // Places that are held for these are no longer.
+  void give_up(const std::vector<std::string>& places);
+  // Victims that could not be told to go at once may no longer have to: whoever they are to go for
+  // is asked once more.
+  void reconsider_untold();
+  [[nodiscard]] bool can_be_told(const std::string& victim) const;
+  // Evicts the victims that are not on their way out yet.
+  bool evict_victims();
+  bool evict_victim(const std::string& victim, quota::VictimReason reason,
+                    const std::string& preemptor);
+  // Holds places for those that have waited for too long.
+  void reserve_for_heads();
+  void reserve_for(const WorkloadState& workload, const api::ClusterQueue& queue);
+  // When the first of the queue has waited for too long; nullopt if it may wait for ever.
+  [[nodiscard]] std::optional<Time> patience_of(const std::string& cluster_queue) const;
+  void follow_recent_usage();
+  // Of a workload that could preempt, if it were not for this.
+  [[nodiscard]] std::optional<Restraint> restraint(const WorkloadState& workload,
+                                                   const api::ClusterQueue& queue) const;
+  void queue_up(const WorkloadState& workload, const api::ClusterQueue& queue);
   [[nodiscard]] bool may_have_changed(const No& no, const std::string& cluster_queue);
   void tell(const std::vector<std::string>& workloads);
   [[nodiscard]] uint64_t configuration_now();
@@ -82,15 +140,19 @@ class Scheduler {
   State& state_;
   Outbox& outbox_;
   Journal& journal_;
+  Nominations nominations_;
+  RecentUsages recent_usages_;
   std::map<std::string, PendingQueue> queues_;         // by ClusterQueue
   std::map<std::string, std::string> queue_of_;        // by workload
   std::map<std::string, std::string> local_queue_of_;  // by workload
   std::map<std::string, int64_t> pending_in_local_queue_;
   std::set<std::string> assumed_;  // admitted by us, the write is on its way
   std::set<api::ObjectKey> touched_;
-  std::set<std::string> to_tell_;  // parked, and busy when they should have been told
+  std::set<std::string> to_tell_;           // parked, and busy when they should have been told
+  std::map<std::string, Time> restrained_;  // refused while they were, and until when they are
   uint64_t configuration_ = 0;
   uint64_t decisions_ = 0;
+  uint64_t preemptions_ = 0;
 };
 
 }  // namespace phalanx::core

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "core/names.h"
-#include "topology/assignment_encoding.h"
 
 namespace phalanx::core {
 namespace {
@@ -15,63 +14,6 @@ template <typename Map>
 const typename Map::mapped_type* find(const Map& map, const typename Map::key_type& key) {
   const auto found = map.find(key);
   return found == map.end() ? nullptr : &found->second;
-}
-
-void append(std::string& text, std::string_view name, std::string_view value) {
-  // Lengths keep "a"+"bc" and "ab"+"c" apart.
-  text += fmt::format("{}={}:{};", name, value.size(), value);
-}
-
-void append_terms(std::string& text, std::string_view name,
-                  const std::vector<api::NodeSelectorRequirement>& requirements) {
-  for (const auto& requirement : requirements) {
-    append(text, name, requirement.key);
-    append(text, "op", std::to_string(static_cast<int>(requirement.op)));
-    for (const std::string& value : requirement.values) append(text, "v", value);
-  }
-}
-
-void append_topology(std::string& text, const api::TopologyRequest& request) {
-  append(text, "required", request.required.value_or("-"));
-  append(text, "preferred", request.preferred.value_or("-"));
-  append(text, "group", request.group_name.value_or("-"));
-  text += fmt::format("u{}b{};", request.unconstrained, request.balanced);
-  for (const api::SliceConstraint& layer : request.constraints()) {
-    append(text, std::to_string(layer.size), layer.topology);
-  }
-}
-
-void append_pod_set(std::string& text, const placement::PodSet& pod_set) {
-  text += fmt::format("{}[{};", pod_set.name, pod_set.count);
-  for (const auto& [resource, amount] : pod_set.requests) {
-    append(text, resource, std::to_string(amount));
-  }
-  text += "selector;";
-  for (const auto& [key, value] : pod_set.node_selector) append(text, key, value);
-  text += "tolerations;";
-  for (const api::Toleration& toleration : pod_set.tolerations) {
-    append(text, "t", toleration.key);
-    append(text, toleration.exists ? "exists" : "equals", toleration.value);
-    append(text, "e", toleration.effect);
-  }
-  if (pod_set.affinity.required) {
-    text += "affinity;";
-    for (const api::NodeSelectorTerm& term : *pod_set.affinity.required) {
-      text += "|";
-      append_terms(text, "x", term.expressions);
-      append_terms(text, "f", term.fields);
-    }
-  }
-  for (const api::PreferredTerm& preferred : pod_set.affinity.preferred) {
-    text += fmt::format("prefer{};", preferred.weight);
-    append_terms(text, "x", preferred.term.expressions);
-    append_terms(text, "f", preferred.term.fields);
-  }
-  if (pod_set.topology) {
-    text += "topology;";
-    append_topology(text, *pod_set.topology);
-  }
-  text += "]";
 }
 
 std::string missing(std::string_view what, const std::vector<std::string>& names) {
@@ -101,21 +43,48 @@ Missing missing_of(const State& state, const api::ClusterQueue& queue) {
   return result;
 }
 
-// Problems that no change of the cluster can solve, only a change of the workload.
-std::string problem_of(const WorkloadState& workload) {
-  for (const placement::PodSet& pod_set : workload.request.pod_sets) {
-    if (!pod_set.topology) continue;
-    const auto constraints = pod_set.topology->constraints();
-    if (constraints.empty() || constraints.front().size <= 0 || pod_set.count == 0) continue;
-    const int32_t size = constraints.front().size;
-    if (pod_set.count % size != 0) {
-      return fmt::format(
-          "pod set {}: the slice size {} does not divide its {} pods; choose a size that does, or "
-          "another number of pods",
-          pod_set.name, size, pod_set.count);
+// The first flavor of the queue that places by a topology; nullptr if none does.
+const api::ResourceFlavor* topology_flavor_of(const State& state, const api::ClusterQueue& queue) {
+  for (const api::ResourceGroup& group : queue.groups) {
+    for (const api::FlavorQuotas& quotas : group.flavors) {
+      const api::ResourceFlavor* flavor = state.flavor(quotas.flavor);
+      if (flavor != nullptr && !flavor->topology_name.empty()) return flavor;
     }
   }
-  return "";
+  return nullptr;
+}
+
+// What is wrong with the admission checks of a queue, check by check.
+struct CheckProblems {
+  std::vector<std::string> missing;
+  std::vector<std::string> with_topology;
+  std::vector<std::string> unsupported;
+};
+
+CheckProblems check_problems(const State& state, const api::ClusterQueue& queue) {
+  CheckProblems problems;
+  for (const api::AdmissionCheckReference& reference : queue.admission_checks) {
+    const api::AdmissionCheck* check = find(state.admission_checks, reference.name);
+    if (check == nullptr) {
+      problems.missing.push_back(reference.name);
+      continue;
+    }
+    const api::ResourceFlavor* flavor = check->controller_name == names::kMultiKueueController
+                                            ? topology_flavor_of(state, queue)
+                                            : nullptr;
+    if (flavor != nullptr) {
+      problems.with_topology.push_back(fmt::format(
+          "AdmissionCheck \"{}\" of {} sends workloads to other clusters, but "
+          "ResourceFlavor \"{}\" places them by the Topology \"{}\" of this one",
+          reference.name, check->controller_name, flavor->meta.name, flavor->topology_name));
+    } else {
+      problems.unsupported.push_back(
+          fmt::format("AdmissionCheck \"{}\" is of the controller {}, whose checks are not "
+                      "supported yet",
+                      reference.name, check->controller_name));
+    }
+  }
+  return problems;
 }
 
 }  // namespace
@@ -172,6 +141,10 @@ const Job* State::job_of(const WorkloadState& workload) const {
   return key == nullptr ? nullptr : find(jobs, *key);
 }
 
+bool State::gives_back(const WorkloadState& workload) const {
+  return workload.evicted() || workload.object.finished || job_is_gone(workload);
+}
+
 bool State::job_is_gone(const WorkloadState& workload) const {
   if (workload.object.meta.label(names::kJobUidLabel) == nullptr) return false;
   if (job_of_uid.contains(workload.job_uid())) return false;
@@ -202,6 +175,11 @@ api::ObjectKey workload_key(const api::Workload& workload) {
   return {api::Kind::kWorkload, workload.namespace_, workload.name};
 }
 
+std::string circle_text(std::vector<std::string> circle) {
+  circle.push_back(circle.front());
+  return fmt::format("{}", fmt::join(circle, " -> "));
+}
+
 Activity activity_of(const State& state, const api::ClusterQueue& queue) {
   if (queue.meta.deleted) {
     return {false, "Terminating", "Can't admit new workloads; clusterQueue is terminating"};
@@ -217,9 +195,23 @@ Activity activity_of(const State& state, const api::ClusterQueue& queue) {
     reasons.emplace_back("FlavorNotFound");
     messages.push_back(missing("ResourceFlavor", missing_objects.flavors));
   }
-  if (!queue.admission_checks.empty()) {
+  const CheckProblems checks = check_problems(state, queue);
+  if (!checks.missing.empty()) {
     reasons.emplace_back("AdmissionCheckNotFound");
-    messages.push_back(missing("AdmissionCheck", queue.admission_checks));
+    messages.push_back(missing("AdmissionCheck", checks.missing));
+  }
+  if (!checks.with_topology.empty()) {
+    reasons.emplace_back("MultiKueueWithTopology");
+    messages.push_back(fmt::format("{}", fmt::join(checks.with_topology, ", ")));
+  }
+  if (!checks.unsupported.empty()) {
+    reasons.emplace_back("AdmissionCheckInactive");
+    messages.push_back(fmt::format("{}", fmt::join(checks.unsupported, ", ")));
+  }
+  if (const auto circle = quota::circle_above(queue.cohort, state.cohorts); !circle.empty()) {
+    reasons.emplace_back(names::kCohortCycle);
+    messages.push_back(
+        fmt::format("the parents of its cohorts go round in a circle: {}", circle_text(circle)));
   }
   if (!missing_objects.topologies.empty()) {
     reasons.emplace_back("TopologyNotFound");
@@ -258,6 +250,14 @@ const std::string* missing_priority_class(const State& state, const WorkloadStat
   return nullptr;
 }
 
+const std::string* missing_runtime_class(const State& state, const WorkloadState& workload) {
+  for (const api::WorkloadPodSet& pod_set : workload.object.pod_sets) {
+    const std::string& name = pod_set.pod_template.runtime_class;
+    if (!name.empty() && !state.runtime_classes.contains(name)) return &name;
+  }
+  return nullptr;
+}
+
 std::optional<QueueProblem> queue_problem(const State& state, const WorkloadState& workload) {
   const auto inadmissible = [](std::string message) {
     return QueueProblem{std::string(names::kInadmissible), std::move(message)};
@@ -292,40 +292,10 @@ std::optional<QueueProblem> queue_problem(const State& state, const WorkloadStat
   if (const std::string* name = missing_priority_class(state, workload)) {
     return inadmissible(fmt::format("PriorityClass {} of its pods doesn't exist", *name));
   }
+  if (const std::string* name = missing_runtime_class(state, workload)) {
+    return inadmissible(fmt::format("RuntimeClass {} of its pods doesn't exist", *name));
+  }
   return std::nullopt;
-}
-
-WorkloadState derive_workload(const State& state, api::Workload object) {
-  WorkloadState workload;
-  const api::ContainerDefaults defaults = state.container_defaults(object.namespace_);
-  workload.request.name = object.namespace_ + "/" + object.name;
-  for (const api::WorkloadPodSet& pod_set : object.pod_sets) {
-    const api::PodSpec& spec = pod_set.pod_template.spec;
-    placement::PodSet request{
-        pod_set.name,       pod_set.count,    pod_set.pod_template.resources.effective(defaults),
-        spec.node_selector, spec.tolerations, spec.affinity,
-        pod_set.topology,   std::nullopt};
-    if (!state.configuration.topology_aware_scheduling) request.topology.reset();
-    append_pod_set(workload.shape, request);
-    workload.request.pod_sets.push_back(std::move(request));
-  }
-  workload.assignments.resize(object.pod_sets.size());
-  if (object.admission) {
-    for (const api::PodSetAssignment& assignment : *object.admission) {
-      if (!assignment.topology_assignment) continue;
-      auto decoded = topology::decode_assignment(*assignment.topology_assignment, assignment.path);
-      if (!decoded) {
-        workload.problem = decoded.error().message;
-        continue;
-      }
-      for (size_t i = 0; i < object.pod_sets.size(); ++i) {
-        if (object.pod_sets[i].name == assignment.pod_set) workload.assignments[i] = *decoded;
-      }
-    }
-  }
-  workload.object = std::move(object);
-  if (workload.problem.empty()) workload.problem = problem_of(workload);
-  return workload;
 }
 
 }  // namespace phalanx::core

@@ -27,6 +27,9 @@ namespace phalanx::core {
 struct WorkloadState {
   api::Workload object;
   placement::Workload request;  // its pod sets as placement sees them, with namespace defaults
+  // By pod set, in order: what quota counts for each pod of it.
+  std::vector<api::ResourceAmounts> quota_requests;
+  int32_t priority = 0;  // with what its annotation adds, if that counts
   // What decides whether it can be admitted, as text: equal texts get equal answers in one queue.
   std::string shape;
   // By pod set, in order; nullopt where there is none.
@@ -64,8 +67,11 @@ struct State {
   std::map<std::string, api::LimitRange> limit_ranges;  // by full name
   std::map<std::string, api::PriorityClass> priority_classes;
   std::map<std::string, api::PriorityClass> workload_priority_classes;
+  std::map<std::string, api::RuntimeClass> runtime_classes;
   std::map<std::string, Topology> topologies;
   std::map<std::string, api::ResourceFlavor> flavors;
+  std::map<std::string, api::Cohort> cohorts;
+  std::map<std::string, api::AdmissionCheck> admission_checks;
   std::map<std::string, api::ClusterQueue> cluster_queues;
   std::map<std::string, api::LocalQueue> local_queues;  // by full name, as are the rest
   std::map<std::string, WorkloadState> workloads;
@@ -83,6 +89,8 @@ struct State {
   quota::Ledger ledger;
   NodeAccount account;
   std::map<std::string, Holding> holdings;  // as booked in both
+  // Whom the API server did not let us evict, as they are now: nobody is to wait for them.
+  std::set<std::string> immovable;
 
   // Books what a workload holds in place of what it held; nullopt: nothing any more. Returns
   // whether that changed anything.
@@ -95,6 +103,8 @@ struct State {
   [[nodiscard]] const Job* job_of(const WorkloadState& workload) const;
   // Whether it was made for a job that is no more.
   [[nodiscard]] bool job_is_gone(const WorkloadState& workload) const;
+  // Whether it is over or must go: what it still holds is about to be free.
+  [[nodiscard]] bool gives_back(const WorkloadState& workload) const;
   [[nodiscard]] const WorkloadState* workload(const std::string& name) const;
   // What containers of a namespace get that say nothing themselves.
   [[nodiscard]] api::ContainerDefaults container_defaults(const std::string& namespace_) const;
@@ -110,10 +120,15 @@ struct Activity {
 };
 Activity activity_of(const State& state, const api::ClusterQueue& queue);
 Activity activity_of(const State& state, const api::LocalQueue& queue);
+// "a -> b -> a"
+std::string circle_text(std::vector<std::string> circle);
 
 // The PriorityClass that its pods name and that is not there: not one pod could be made. nullptr:
 // there is none such.
 const std::string* missing_priority_class(const State& state, const WorkloadState& workload);
+
+// The same for a RuntimeClass.
+const std::string* missing_runtime_class(const State& state, const WorkloadState& workload);
 
 // Why a workload is in no queue, whatever is free: its queue is missing, stopped or not for it.
 struct QueueProblem {
@@ -122,7 +137,7 @@ struct QueueProblem {
 };
 std::optional<QueueProblem> queue_problem(const State& state, const WorkloadState& workload);
 
-// Derives request, shape, assignments and problem.
+// Derives everything of a WorkloadState from its object (core/derive_workload.cc).
 WorkloadState derive_workload(const State& state, api::Workload object);
 
 }  // namespace phalanx::core

@@ -102,7 +102,7 @@ class Life {
 
   Verdict evict(const Cause& cause) {
     StatusChange change(state_, workload_);
-    change.set(names::kEvicted, true, cause.reason, cause.message);
+    change.evict(cause.reason, cause.message);
     Verdict verdict;
     verdict.write = change.write();
     verdict.notices.push_back({key_, object_.meta.uid, false,

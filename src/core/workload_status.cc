@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "base/quantity.h"
 #include "base/saturating.h"
 #include "core/names.h"
 #include "core/outbox.h"
+#include "core/quota_resources.h"
 #include "topology/assignment_encoding.h"
 
 namespace phalanx::core {
@@ -48,6 +50,10 @@ std::optional<api::TopologyAssignment> remaining(
   if (!assignment || job == nullptr || pod_set >= job->pod_sets.size()) return assignment;
   const std::vector<int32_t>& done = job->pod_sets[pod_set].done_ranks;
   if (done.empty()) return assignment;
+  // Of a job that starts smaller than it is, ranks have no places of their own.
+  int64_t places = 0;
+  for (const api::DomainAssignment& domain : assignment->domains) places += domain.count;
+  if (places < job->pod_sets[pod_set].count) return assignment;
   api::TopologyAssignment result{assignment->levels, {}};
   int64_t first = 0;
   auto next = done.begin();
@@ -62,13 +68,25 @@ std::optional<api::TopologyAssignment> remaining(
   return result;
 }
 
+// The flavor in whose tree pods are placed that take their resources from these; any, if none has
+// one.
+std::string topology_flavor(const State& state, const std::map<std::string, std::string>& flavors) {
+  for (const auto& [resource, name] : flavors) {
+    const api::ResourceFlavor* flavor = state.flavor(name);
+    if (flavor != nullptr && !flavor->topology_name.empty()) return name;
+  }
+  return flavors.empty() ? "" : flavors.begin()->second;
+}
+
 // What one pod takes: what was admitted, where that is known; the defaults of the namespace may
-// have changed since.
-api::ResourceAmounts admitted_per_pod(const api::ResourceAmounts& now,
+// have changed since. Of what quota counts in its own way, the admission says nothing about nodes.
+api::ResourceAmounts admitted_per_pod(const QuotaResources& resources,
+                                      const api::ResourceAmounts& now,
                                       const api::PodSetAssignment& assignment, int32_t count) {
   api::ResourceAmounts amounts = now;
   for (const auto& [resource, total] : assignment.usage) {
-    if (resource != "pods" && count > 0) amounts[resource] = total / count;
+    if (resource == "pods" || count <= 0 || counts_differently(resources, resource)) continue;
+    amounts[resource] = total / count;
   }
   return amounts;
 }
@@ -84,6 +102,19 @@ void StatusChange::set(std::string_view type, bool holds, std::string_view reaso
   changed_ |= api::set_condition(conditions_,
                                  {std::string(type), holds, std::string(reason), std::move(message),
                                   workload_.object.meta.generation, state_.now});
+}
+
+void StatusChange::evict(std::string_view reason, const std::string& message) {
+  set(names::kEvicted, true, reason, message);
+  auto evictions = workload_.object.evictions;
+  int32_t& count = evictions[{std::string(reason), ""}];
+  if (count < std::numeric_limits<int32_t>::max()) ++count;
+  json::array list;
+  for (const auto& [why, times] : evictions) {
+    list.push_back(
+        json::object{{"reason", why.first}, {"underlyingCause", why.second}, {"count", times}});
+  }
+  fields_["schedulingStats"] = json::object{{"evictions", std::move(list)}};
 }
 
 void StatusChange::set_admission(json::value admission) {
@@ -115,14 +146,15 @@ Write StatusChange::write() const {
 }
 
 Result<json::value> admission_json(const WorkloadState& workload, const std::string& cluster_queue,
-                                   const std::vector<quota::FlavorChoice>& choices) {
+                                   const std::vector<quota::FlavorChoice>& choices,
+                                   const std::vector<int32_t>& counts) {
   json::array assignments;
   for (size_t i = 0; i < choices.size(); ++i) {
     const placement::PodSet& pod_set = workload.request.pod_sets[i];
     json::object assignment{{"name", pod_set.name},
                             {"flavors", strings_json(choices[i].flavors)},
                             {"resourceUsage", amounts_json(choices[i].usage)},
-                            {"count", pod_set.count}};
+                            {"count", counts[i]}};
     if (choices[i].topology && !choices[i].topology->domains.empty()) {
       auto encoded = topology::encode_v1beta2(*choices[i].topology);
       if (!encoded) return within("pod set " + pod_set.name, encoded.error());
@@ -136,18 +168,27 @@ Result<json::value> admission_json(const WorkloadState& workload, const std::str
 
 Result<Write> admission_write(const State& state, const WorkloadState& workload,
                               const std::string& cluster_queue,
-                              const std::vector<quota::FlavorChoice>& choices) {
-  ASSIGN_OR_RETURN(json::value admission, admission_json(workload, cluster_queue, choices));
+                              const std::vector<quota::FlavorChoice>& choices,
+                              const std::vector<int32_t>& counts) {
+  ASSIGN_OR_RETURN(json::value admission, admission_json(workload, cluster_queue, choices, counts));
   StatusChange change(state, workload);
   change.set_admission(std::move(admission));
   change.set(names::kQuotaReserved, true, names::kQuotaReserved,
              fmt::format("Quota reserved in ClusterQueue {}", cluster_queue));
   change.set(names::kAdmitted, true, names::kAdmitted, "The workload is admitted");
-  if (workload.evicted()) {
-    const api::Condition* evicted =
-        api::find_condition(workload.object.conditions, names::kEvicted);
-    change.set(names::kEvicted, false, names::kQuotaReserved, "Previously: " + evicted->message);
+  for (const std::string_view over : {names::kEvicted, names::kPreempted}) {
+    const api::Condition* condition = api::find_condition(workload.object.conditions, over);
+    if (condition == nullptr || !condition->holds) continue;
+    change.set(over, false, names::kQuotaReserved, "Previously: " + condition->message);
   }
+  return change.write();
+}
+
+Write preemption_write(const State& state, const WorkloadState& workload, std::string_view reason,
+                       const std::string& message) {
+  StatusChange change(state, workload);
+  change.evict(names::kPreempted, message);
+  change.set(names::kPreempted, true, reason, message);
   return change.write();
 }
 
@@ -188,9 +229,10 @@ std::optional<Holding> holding_of(const State& state, const WorkloadState& workl
     }
     const Job* job = state.configuration.reclaimable_pods ? state.job_of(workload) : nullptr;
     HeldPodSet pods{pod_set.name,
-                    admitted_per_pod(workload.request.pod_sets[i].requests, *assignment, count), "",
-                    remaining(workload.assignments[i], job, i)};
-    if (!assignment->flavors.empty()) pods.flavor = assignment->flavors.begin()->second;
+                    admitted_per_pod(state.configuration.resources,
+                                     workload.request.pod_sets[i].requests, *assignment, count),
+                    "", remaining(workload.assignments[i], job, i)};
+    pods.flavor = topology_flavor(state, assignment->flavors);
     holding.pod_sets.push_back(std::move(pods));
   }
   if (!over) return holding;

@@ -18,6 +18,8 @@ class StatusChange {
 
   // Sets a condition; the time is that of the step.
   void set(std::string_view type, bool holds, std::string_view reason, std::string message);
+  // It is evicted, once more.
+  void evict(std::string_view reason, const std::string& message);
   void set_admission(json::value admission);
   void clear_admission();
   void set_reclaimable(const std::map<std::string, int32_t>& pods);
@@ -34,13 +36,20 @@ class StatusChange {
 };
 
 // status.admission for these choices; the error is an assignment that does not fit into an object.
+// `counts` are the pods of each pod set, fewer than it asks for if it is admitted in part.
 Result<json::value> admission_json(const WorkloadState& workload, const std::string& cluster_queue,
-                                   const std::vector<quota::FlavorChoice>& choices);
+                                   const std::vector<quota::FlavorChoice>& choices,
+                                   const std::vector<int32_t>& counts);
 
 // The admission, written down: quota is reserved, and, with no checks to wait for, admitted.
 Result<Write> admission_write(const State& state, const WorkloadState& workload,
                               const std::string& cluster_queue,
-                              const std::vector<quota::FlavorChoice>& choices);
+                              const std::vector<quota::FlavorChoice>& choices,
+                              const std::vector<int32_t>& counts);
+
+// Evicted to make room; `reason` says by what right.
+Write preemption_write(const State& state, const WorkloadState& workload, std::string_view reason,
+                       const std::string& message);
 
 // Not admitted, and why; nullopt if the workload says so already.
 std::optional<Write> pending_write(const State& state, const WorkloadState& workload,
