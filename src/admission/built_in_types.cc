@@ -410,6 +410,13 @@ EventSeries
 PriorityClass
   apiVersion string, description string, globalDefault bool, kind string, metadata ObjectMeta,
   preemptionPolicy string, value int32
+RuntimeClass
+  apiVersion string, handler string, kind string, metadata ObjectMeta, overhead RuntimeOverhead,
+  scheduling RuntimeScheduling
+RuntimeOverhead
+  podFixed {quantity}
+RuntimeScheduling
+  nodeSelector {string}, tolerations [Toleration]
 Job
   apiVersion string, kind string, metadata ObjectMeta, spec JobSpec, status JobStatus
 JobSpec

@@ -9,6 +9,7 @@
 #include "api/job.h"
 #include "core/job_controller.h"
 #include "core/names.h"
+#include "jobs/batch_job.h"
 
 namespace phalanx::admission {
 namespace {
@@ -72,7 +73,8 @@ void check_level_names(const json::value& document, ProblemList& problems) {
   }
 }
 
-void check_topology(const json::value& document, ProblemList& problems) {
+// What the Job asks for beside a queue: places, and how few pods will do.
+void check_wishes(const json::value& document, ProblemList& problems) {
   check_level_names(document, problems);
   DecodeStatus status;
   DecodeStatus annotations;
@@ -81,6 +83,21 @@ void check_topology(const json::value& document, ProblemList& problems) {
     problems.add("", annotations.error()->message);
   } else if (status.ok()) {
     check_slices(job, problems);
+    const api::ObjectMeta meta = api::read_object_meta(JsonReader(&document, "", status));
+    const std::string problem = jobs::partial_admission_problem(job, meta);
+    if (!problem.empty()) problems.add("", problem);
+  }
+}
+
+// By these a Job that runs with fewer pods is brought back to what it was.
+void check_kept_annotations(const Place& old_job, const Place& job, ProblemList& problems) {
+  for (const std::string_view name : {core::names::kMinParallelismAnnotation,
+                                      core::names::kCompletionsEqualParallelismAnnotation}) {
+    const Place before = old_job["metadata"]["annotations"][name];
+    const Place after = job["metadata"]["annotations"][name];
+    if (before.present() == after.present() && before.text() == after.text()) continue;
+    problems.add(fmt::format("metadata.annotations[{}]", name),
+                 "may change only while the Job is suspended");
   }
 }
 
@@ -140,7 +157,8 @@ std::vector<Problem> validate_job(const json::value* old_document, const json::v
                              "\"{}\"",
                              queue_of(old_job)));
   }
-  check_topology(document, problems);
+  if (was_running) check_kept_annotations(old_job, job, problems);
+  check_wishes(document, problems);
   return std::move(problems).take();
 }
 

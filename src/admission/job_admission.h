@@ -1,7 +1,7 @@
 // What our webhooks make of a batch/v1 Job: it is put into the default queue of its namespace if it
-// names none, held back until it is admitted, and refused if what it asks of the topology makes no
-// sense (KEP-2724, "Validation"). Pure functions of the document and of what is asked about the
-// cluster. Jobs that are not ours are never touched.
+// names none, held back until it is admitted, and refused if what it asks of the topology, or for
+// running with fewer pods, makes no sense (KEP-2724, "Validation"). Pure functions of the document
+// and of what is asked about the cluster. Jobs that are not ours are never touched.
 #pragma once
 
 #include <string>

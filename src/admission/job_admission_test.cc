@@ -159,5 +159,36 @@ TEST(JobValidationTest, AnnotationsMustMakeSense) {
             std::string::npos);
 }
 
+TEST(JobValidationTest, FewerPodsMustBeANumberOfThem) {
+  const auto annotated = [](std::string_view annotations, std::string_view spec) {
+    return job(std::string(kQueued) + ", annotations: {" + std::string(annotations) + "}", spec,
+               "{}");
+  };
+  const auto problem = [&](std::string_view annotations, std::string_view spec) {
+    return problems(nullptr, annotated(annotations, spec));
+  };
+  EXPECT_EQ(problem("kueue.x-k8s.io/job-min-parallelism: '2'", "parallelism: 4, "), "");
+  EXPECT_EQ(
+      problem("kueue.x-k8s.io/job-min-parallelism: '5'", "parallelism: 4, "),
+      "metadata.annotations[kueue.x-k8s.io/job-min-parallelism]: is 5, but only 4 pods run at "
+      "a time; write at most that\n");
+  EXPECT_TRUE(problem("kueue.x-k8s.io/job-min-parallelism: some", "parallelism: 4, ")
+                  .contains("\"some\" is no number of pods"));
+  EXPECT_TRUE(problem("kueue.x-k8s.io/job-completions-equal-parallelism: 'true'",
+                      "parallelism: 4, completions: 4, ")
+                  .contains("only for an Indexed Job"));
+  json::value unnamed = annotated("kueue.x-k8s.io/job-min-parallelism: '5'", "parallelism: 4, ");
+  unnamed.at("metadata").as_object().erase("name");
+  unnamed.at("metadata").as_object()["generateName"] = "a-";
+  EXPECT_TRUE(problems(nullptr, unnamed).contains("only 4 pods"));
+  const json::value running =
+      annotated("kueue.x-k8s.io/job-min-parallelism: '2'", "suspend: false, parallelism: 4, ");
+  EXPECT_TRUE(problems(&running, job(kQueued, "suspend: false, parallelism: 4, ", "{}"))
+                  .contains("job-min-parallelism]: may change only while the Job is suspended"));
+  const json::value reduced =
+      annotated("kueue.x-k8s.io/job-min-parallelism: '2'", "suspend: false, parallelism: 2, ");
+  EXPECT_EQ(problems(&running, reduced), "");
+}
+
 }  // namespace
 }  // namespace phalanx::admission

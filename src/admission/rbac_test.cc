@@ -61,7 +61,8 @@ TEST(RbacTest, TheManagerMayDoWhatItDoesAndNothingElse) {
     wanted[key_of(kind)].insert("patch");
   }
   wanted[key_of(Kind::kWorkload)].insert({"create", "delete"});
-  for (const Kind kind : {Kind::kJob, Kind::kWorkload, Kind::kClusterQueue, Kind::kLocalQueue}) {
+  for (const Kind kind :
+       {Kind::kJob, Kind::kWorkload, Kind::kClusterQueue, Kind::kCohort, Kind::kLocalQueue}) {
     wanted[key_of(kind, "/status")] = {"patch"};
   }
   wanted[key_of(Kind::kJob, "/finalizers")] = {"update"};

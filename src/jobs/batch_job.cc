@@ -1,5 +1,9 @@
 #include "jobs/batch_job.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+
 #include "api/job.h"
 #include "base/check.h"
 #include "core/names.h"
@@ -19,7 +23,61 @@ void read_finish(const api::Job& read, core::Job& job) {
                                                           : failed->message;
 }
 
+std::optional<int32_t> read_count(const std::string& text) {
+  int32_t count = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, code] = std::from_chars(text.data(), end, count);
+  if (code != std::errc() || stop != end) return std::nullopt;
+  return count;
+}
+
+std::optional<int32_t> min_parallelism(const api::ObjectMeta& meta) {
+  const std::string* text = meta.annotation(core::names::kMinParallelismAnnotation);
+  return text == nullptr ? std::nullopt : read_count(*text);
+}
+
+bool completions_follow(const api::ObjectMeta& meta) {
+  const std::string* text = meta.annotation(core::names::kCompletionsEqualParallelismAnnotation);
+  return text != nullptr && *text == "true";
+}
+
+// API servers let completions change only together with the parallelism that they equal.
+void put_count(const core::Job& job, std::optional<int32_t> count, json::object& spec) {
+  if (!count) return;
+  spec["parallelism"] = *count;
+  if (completions_follow(job.meta)) spec["completions"] = *count;
+}
+
 }  // namespace
+
+std::string partial_admission_problem(const api::Job& job, const api::ObjectMeta& meta) {
+  const auto about = [](std::string_view annotation, const std::string& what) {
+    return fmt::format("metadata.annotations[{}]: {}", annotation, what);
+  };
+  constexpr std::string_view kLeast = core::names::kMinParallelismAnnotation;
+  constexpr std::string_view kFollow = core::names::kCompletionsEqualParallelismAnnotation;
+  if (const std::string* text = meta.annotation(kLeast)) {
+    const auto least = read_count(*text);
+    if (!least || *least < 1) {
+      return about(kLeast, fmt::format("\"{}\" is no number of pods from 1 on", *text));
+    }
+    if (*least > job.pod_count()) {
+      return about(kLeast, fmt::format("is {}, but only {} pods run at a time; write at most that",
+                                       *least, job.pod_count()));
+    }
+  }
+  const std::string* follow = meta.annotation(kFollow);
+  if (follow == nullptr || *follow == "false") return "";
+  if (*follow != "true") {
+    return about(kFollow, fmt::format("\"{}\" is not \"true\" or \"false\"", *follow));
+  }
+  if (!job.indexed || job.completions != job.parallelism) {
+    return about(kFollow,
+                 "is only for an Indexed Job whose completions equal its parallelism: of others "
+                 "completions cannot be changed");
+  }
+  return "";
+}
 
 core::Job BatchJobAdapter::read(const JsonReader& object) const {
   DecodeStatus annotations;
@@ -31,10 +89,12 @@ core::Job BatchJobAdapter::read(const JsonReader& object) const {
   job.started = read.start_time.has_value();
   job.active_pods = read.active;
   read_finish(read, job);
-  if (!annotations.ok()) job.problem = annotations.error()->message;
+  job.problem =
+      annotations.ok() ? partial_admission_problem(read, read.meta) : annotations.error()->message;
   core::JobPodSet pod_set;
   pod_set.name = core::names::kDefaultPodSet;
   pod_set.count = read.pod_count();
+  if (job.problem.empty()) pod_set.min_count = min_parallelism(read.meta);
   pod_set.pod_template = read.pod_template;
   pod_set.topology = read.topology;
   pod_set.reclaimable = read.reclaimable();
@@ -54,6 +114,7 @@ json::object BatchJobAdapter::start_patch(const core::Job& job,
                                           std::span<const core::Injection> injections) const {
   CHECK(injections.size() == 1 && job.pod_sets.size() == 1);
   json::object spec{{"suspend", false}};
+  put_count(job, injections[0].count, spec);
   json::object pod_template = core::inject(job.pod_sets[0].pod_template, injections[0]);
   if (!pod_template.empty()) spec["template"] = std::move(pod_template);
   return {{"spec", std::move(spec)}};
@@ -68,11 +129,14 @@ json::object BatchJobAdapter::reset_patch() const {
 }
 
 std::optional<json::object> BatchJobAdapter::restore_patch(
-    const core::Job& job, std::span<const api::PodTemplate* const> originals) const {
+    const core::Job& job, std::span<const core::Original> originals) const {
   CHECK(originals.size() == 1 && job.pod_sets.size() == 1);
-  auto pod_template = core::restore(job.pod_sets[0].pod_template, *originals[0]);
-  if (!pod_template) return std::nullopt;
-  return json::object{{"spec", json::object{{"template", std::move(*pod_template)}}}};
+  json::object spec;
+  put_count(job, originals[0].count, spec);
+  auto pod_template = core::restore(job.pod_sets[0].pod_template, *originals[0].pod_template);
+  if (pod_template) spec["template"] = std::move(*pod_template);
+  if (spec.empty()) return std::nullopt;
+  return json::object{{"spec", std::move(spec)}};
 }
 
 core::Adapters all_adapters() {

@@ -2,6 +2,9 @@
 // KEP-2724, "Integration support", Job.
 #pragma once
 
+#include <string>
+
+#include "api/job.h"
 #include "core/adapter.h"
 
 namespace phalanx::jobs {
@@ -15,8 +18,12 @@ class BatchJobAdapter final : public core::JobAdapter {
   [[nodiscard]] json::object suspend_patch() const override;
   [[nodiscard]] json::object reset_patch() const override;
   [[nodiscard]] std::optional<json::object> restore_patch(
-      const core::Job& job, std::span<const api::PodTemplate* const> originals) const override;
+      const core::Job& job, std::span<const core::Original> originals) const override;
 };
+
+// What is wrong with the annotations by which a Job may be started smaller; "" if nothing is. The
+// metadata come apart, because a Job that is still to be named has none of its own.
+std::string partial_admission_problem(const api::Job& job, const api::ObjectMeta& meta);
 
 // All adapters that there are.
 core::Adapters all_adapters();

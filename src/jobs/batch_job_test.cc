@@ -89,7 +89,7 @@ TEST(BatchJobTest, WhatAStartPutsInAStopTakesOutAgain) {
       "w}}",
       "nodeSelector: {disk: ssd, pool: gpu}, tolerations: [{key: mine, operator: Exists}, {key: "
       "gpu, operator: Exists}], schedulingGates: [{name: kueue.x-k8s.io/topology}], "));
-  const api::PodTemplate* original = &job.pod_sets[0].pod_template;
+  const core::Original original{&job.pod_sets[0].pod_template};
   const auto restored = adapter.restore_patch(started, std::span(&original, 1));
   ASSERT_TRUE(restored);
   EXPECT_EQ(
@@ -106,7 +106,7 @@ TEST(BatchJobTest, LabelsOfTheJobControllerStayWhateverTheWorkloadSays) {
       "parallelism: 1",
       "{labels: {batch.kubernetes.io/job-name: j, job-name: j, kueue.x-k8s.io/podset: main}}"));
   const core::Job written = read(spec_with("parallelism: 1"));
-  const api::PodTemplate* original = &written.pod_sets[0].pod_template;
+  const core::Original original{&written.pod_sets[0].pod_template};
   const BatchJobAdapter adapter;
   const auto restored = adapter.restore_patch(job, std::span(&original, 1));
   ASSERT_TRUE(restored);

@@ -148,7 +148,8 @@ void Endpoints::answer_metrics(const serve::Request& request, const serve::Reply
     });
   } else if (request.path == "/debug/account") {
     decider_.put(Question{[reply](core::Core& core, bool) {
-      reply({200, "application/json", json::serialize(core::account_of(core.state()))});
+      reply({200, "application/json",
+             json::serialize(core::account_of(core.state(), core.scheduler().nominations()))});
     }});
   } else {
     reply(text_response(404, "there are /metrics and /debug/account\n"));

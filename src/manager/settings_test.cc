@@ -137,13 +137,13 @@ TEST(Settings, TheCommandLineGoesBeforeTheFile) {
 TEST(Settings, OursIsStrictAndKueuesIsNot) {
   EXPECT_NE(error_of(std::string(kOurs) + "webhook: {prt: 1}").find("webhook.prt"),
             std::string::npos);
-  EXPECT_NE(error_of(std::string(kOurs) + "fairSharing: {}").find("fairSharing: is no field"),
+  EXPECT_NE(error_of(std::string(kOurs) + "multiKueue: {}").find("multiKueue: is no field"),
             std::string::npos);
   const auto settings =
-      read(std::string(kKueues) + "fairSharing: {}\nwebhook: {port: 3, tlsOptions: {}}");
+      read(std::string(kKueues) + "multiKueue: {}\nwebhook: {port: 3, tlsOptions: {}}");
   ASSERT_TRUE(settings) << settings.error().message;
   ASSERT_EQ(settings->warnings.size(), 1U);
-  EXPECT_EQ(settings->warnings[0], "config.yaml: fairSharing: is not used here");
+  EXPECT_EQ(settings->warnings[0], "config.yaml: multiKueue: is not used here");
   EXPECT_EQ(settings->process.webhook_port, 3);
 }
 
