@@ -9,6 +9,7 @@
 #include "api/resources.h"
 #include "api/taint.h"
 #include "sim/document.h"
+#include "sim/names.h"
 #include "sim/resource_rules.h"
 
 namespace phalanx::sim {
@@ -95,6 +96,26 @@ void check_priority_class(const RuleInput& input, const json::value& priority_cl
                                                 "can be only one",
                                                 other_name));
     }
+  }
+}
+
+void check_runtime_class(const RuleInput& input, const json::value& runtime_class,
+                         Problems& problems) {
+  const std::string handler(string_at(runtime_class, {"handler"}));
+  if (handler.empty()) {
+    problems.add("handler", "is required: what the nodes call the runtime");
+  } else if (const std::string problem = problem_of_dns_label(handler); !problem.empty()) {
+    problems.add("handler", problem);
+  }
+  DecodeStatus decoding;
+  const JsonReader reader(&runtime_class, "", decoding);
+  const JsonReader overhead = reader.object("overhead");
+  (void)api::read_resources(overhead, "podFixed");
+  check_amounts(overhead, "podFixed", problems);
+  if (decoding.error()) problems.add("", decoding.error()->message);
+  if (input.old_object != nullptr &&
+      !same_value(find_at(*input.old_object, {"handler"}), find_at(runtime_class, {"handler"}))) {
+    problems.add("handler", "cannot be changed; create another RuntimeClass");
   }
 }
 

@@ -72,6 +72,20 @@ TEST_F(ClusterRulesTest, PriorityClasses) {
                        "value: cannot be changed"));
 }
 
+TEST_F(ClusterRulesTest, RuntimeClasses) {
+  const auto create = [&](std::string_view fields) {
+    return create_refusal(
+        "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: vm}, " +
+        std::string(fields) + "}");
+  };
+  EXPECT_TRUE(contains(create("overhead: {}"), "handler: is required"));
+  EXPECT_TRUE(contains(create("handler: Kata"), "handler: \"Kata\""));
+  EXPECT_TRUE(contains(create("handler: kata, overhead: {podFixed: {cpu: lots}}"), "lots"));
+  EXPECT_EQ(create("handler: kata, overhead: {podFixed: {cpu: 250m}}"), "");
+  EXPECT_TRUE(contains(refusal(merge({api::Kind::kRuntimeClass, "", "vm"}, "handler: runc")),
+                       "handler: cannot be changed"));
+}
+
 TEST_F(ClusterRulesTest, EventsAreAboutSomething) {
   EXPECT_TRUE(contains(create_refusal("{apiVersion: v1, kind: Event, metadata: {name: e}}"),
                        "involvedObject: is required"));

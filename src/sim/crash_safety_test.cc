@@ -18,11 +18,12 @@ namespace phalanx::sim {
 namespace {
 
 std::string job(const std::string& name, int pods, int completions, bool indexed,
-                const std::string& run_for) {
+                const std::string& run_for, const std::string& labels = "") {
   return manifest(TestJob{.name = name,
                           .pods = pods,
                           .amount = 2,
                           .run_for = run_for,
+                          .labels = "kueue.x-k8s.io/queue-name: main" + labels,
                           .resource = "cpu",
                           .completions = completions,
                           .indexed = indexed});
@@ -30,6 +31,31 @@ std::string job(const std::string& name, int pods, int completions, bool indexed
 
 // A crash takes no time, so everything ends in the same place. A write that is sent again comes
 // later: another gang may have been first, in another rack.
+std::string priority_class(const std::string& name, int value) {
+  return fmt::format(R"(---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: WorkloadPriorityClass
+metadata: {{name: {}}}
+value: {}
+)",
+                     name, value);
+}
+
+std::string of_class(const std::string& name) {
+  return ", kueue.x-k8s.io/priority-class: " + name;
+}
+
+// Both racks are full; whoever is urgent takes one from who is idle, who has the other back later.
+void submit_urgent_after_idle(EmbeddedCluster& cluster, const std::function<void()>& wait) {
+  apply_all(cluster, priority_class("idle", -10) + priority_class("urgent", 10));
+  apply_all(cluster, job("idle", 4, 4, true, "100s", of_class("idle")));
+  wait();
+  apply_all(cluster, job("usual", 4, 4, true, "100s"));
+  wait();
+  apply_all(cluster, job("urgent", 4, 4, true, "60s", of_class("urgent")));
+  wait();
+}
+
 enum class Detail : uint8_t { kPlaces, kRacksCounted };
 
 // Which pod of a Job without ranks is which is up to chance.
@@ -57,8 +83,14 @@ std::string summary_of_pods(const ApiServer& server, Detail detail) {
 std::string summary(const ApiServer& server, Detail detail) {
   std::string text;
   for (const Stored& job_object : server.list(api::Kind::kJob).items) {
+    json::value spec = *find_at(*job_object, {"spec"});
+    erase_at(spec, {"selector"});
+    for (const char* label : {"controller-uid", "batch.kubernetes.io/controller-uid"}) {
+      erase_at(spec, {"template", "metadata", "labels", label});
+    }
+    erase_at(spec, {"template", "metadata", "annotations", "kueue.x-k8s.io/workload"});
     text += fmt::format("job {} {}\n", string_at(*job_object, {"metadata", "name"}),
-                        json::serialize(*find_at(*job_object, {"spec"})));
+                        json::serialize(spec));
   }
   text += summary_of_pods(server, detail);
   for (const Stored& workload : server.list(api::Kind::kWorkload).items) {
@@ -101,7 +133,8 @@ Run run(const Story& story, const FatePlan& plan) {
   options.host.fate = [&](const core::Write&, uint64_t number) { return plan(number); };
   EmbeddedBackend backend(std::move(options));
   EmbeddedCluster& cluster = backend.cluster();
-  apply_all(cluster, queues_manifest({"cpu", 16, "tolerations: [{key: gpu, operator: Exists}]"}));
+  apply_all(cluster, queues_manifest({"cpu", 16, "tolerations: [{key: gpu, operator: Exists}]",
+                                      "withinClusterQueue: LowerPriority"}));
   for (const std::string name : {"a1", "a2", "b1", "b2"}) {
     apply_all(cluster, node_manifest(name, name.substr(0, 1)));
   }
@@ -151,6 +184,62 @@ TEST(CrashSafetyTest, GangsThatWaitForOneAnother) {
     run_for(cluster, 20);
     run_for(cluster, 200);
   });
+}
+
+TEST(CrashSafetyTest, AGangThatPreempts) {
+  survives_everywhere([](EmbeddedCluster& cluster) {
+    submit_urgent_after_idle(cluster, [&] { run_for(cluster, 15); });
+    run_for(cluster, 400);
+  });
+}
+
+// Who may not be evicted is not waited for: its preemptor takes the next best, and only that.
+TEST(CrashSafetyTest, AVictimThatTheServerDoesNotLetGo) {
+  EmbeddedCluster cluster;
+  apply_all(cluster, queues_manifest({"cpu", 16, "", "withinClusterQueue: LowerPriority"}));
+  for (const std::string name : {"a1", "a2", "b1", "b2"}) {
+    apply_all(cluster, node_manifest(name, name.substr(0, 1)));
+  }
+  int refused = 0;
+  bool protect = true;
+  cluster.server().add_validating_hook(
+      [&](AdmissionRequest& request) -> ApiResult<void> {
+        if (!protect || request.kind != api::Kind::kWorkload || request.object == nullptr ||
+            !string_at(*request.object, {"metadata", "name"}).starts_with("job-idle-") ||
+            !condition_is_true(*request.object, "Evicted")) {
+          return {};
+        }
+        ++refused;
+        return std::unexpected(ApiError{403, "Forbidden", "this one stays"});
+      },
+      true);
+  submit_urgent_after_idle(cluster, [&] { run_for(cluster, 15); });
+  const auto suspended = [&](const std::string& name) {
+    const Stored found = cluster.server().get({api::Kind::kJob, "ml", name});
+    return find_at(*found, {"spec", "suspend"})->as_bool();
+  };
+  EXPECT_EQ(refused, 1);
+  EXPECT_FALSE(suspended("idle"));
+  EXPECT_TRUE(suspended("usual"));
+  EXPECT_FALSE(suspended("urgent"));
+
+  // Once the server has changed its mind and the object has changed, it goes like any other.
+  protect = false;
+  apply_all(cluster, job("late", 4, 4, true, "60s", of_class("urgent")));
+  run_for(cluster, 5);
+  EXPECT_TRUE(suspended("late"));
+  const Listing workloads = cluster.server().list(api::Kind::kWorkload);
+  for (const Stored& workload : workloads.items) {
+    const std::string name(string_at(*workload, {"metadata", "name"}));
+    if (!name.starts_with("job-idle-")) continue;
+    const json::object touched{
+        {"metadata", json::object{{"annotations", json::object{{"touched", "yes"}}}}}};
+    ASSERT_TRUE(
+        cluster.server().patch({api::Kind::kWorkload, "ml", name}, PatchType::kMerge, touched));
+  }
+  run_for(cluster, 15);
+  EXPECT_TRUE(suspended("idle"));
+  EXPECT_FALSE(suspended("late"));
 }
 
 TEST(CrashSafetyTest, AQueueThatIsDrainedAndOpenedAgain) {

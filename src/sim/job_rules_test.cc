@@ -104,8 +104,9 @@ TEST_F(JobRulesTest, SomeFieldsNeverChange) {
 TEST_F(JobRulesTest, IndexedJobsScaleBothNumbersTogether) {
   make(job("completionMode: Indexed, completions: 3, parallelism: 3,"));
   EXPECT_EQ(change("spec: {completions: 5, parallelism: 5}"), "");
+  EXPECT_EQ(change("spec: {completions: 2, parallelism: 2}"), "");
   EXPECT_TRUE(contains(change("spec: {completions: 6}"), "spec.completions"));
-  EXPECT_EQ(change("spec: {parallelism: 2}"), "");
+  EXPECT_EQ(change("spec: {parallelism: 1}"), "");
   EXPECT_TRUE(contains(change("spec: {completions: 6, parallelism: 6}"), "spec.completions"));
 }
 

@@ -48,6 +48,8 @@ void check_object(const RuleInput& input, api::Kind kind, const json::value& obj
       return check_limit_range(object, problems);
     case api::Kind::kPriorityClass:
       return check_priority_class(input, object, problems);
+    case api::Kind::kRuntimeClass:
+      return check_runtime_class(input, object, problems);
     case api::Kind::kJob:
       return check_job(input, object, problems);
     case api::Kind::kEvent:

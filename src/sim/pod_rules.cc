@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "api/resources.h"
 #include "sim/cluster_rules.h"
 #include "sim/document.h"
 #include "sim/limit_range_rules.h"
@@ -78,6 +79,39 @@ ApiResult<void> set_priority(const Store& store, json::value& pod) {
   return {};
 }
 
+// The admission plugin RuntimeClass: what the runtime takes comes on top of the containers.
+ApiResult<void> set_overhead(const Store& store, json::value& pod) {
+  const api::ObjectKey key = key_of(api::Kind::kPod, pod);
+  const std::string name(string_at(pod, {"spec", "runtimeClassName"}));
+  Stored runtime_class;
+  if (!name.empty()) {
+    runtime_class = store.find({api::Kind::kRuntimeClass, "", name});
+    if (!runtime_class) {
+      return forbidden(key, fmt::format("spec.runtimeClassName: there is no RuntimeClass \"{}\"; "
+                                        "create it first, or name another",
+                                        name));
+    }
+  }
+  DecodeStatus ignored;  // what is no quantity is refused later
+  const api::ResourceAmounts given =
+      api::read_resources(JsonReader(&pod, "", ignored).object("spec"), "overhead");
+  const json::object* fixed =
+      runtime_class ? object_at(*runtime_class, {"overhead", "podFixed"}) : nullptr;
+  if (fixed == nullptr) {
+    if (given.empty()) return {};
+    return forbidden(key,
+                     "spec.overhead: is for a RuntimeClass to say, and the pod names none that "
+                     "has one; leave it out");
+  }
+  const JsonReader of_class(runtime_class.get(), "", ignored);
+  if (!given.empty() && given != api::read_resources(of_class.object("overhead"), "podFixed")) {
+    return forbidden(
+        key, fmt::format("spec.overhead: is not that of RuntimeClass {}; leave it out", name));
+  }
+  ensure_object(pod, {"spec"})["overhead"] = *fixed;
+  return {};
+}
+
 // A limit without a request is the request.
 void default_requests(json::value& pod) {
   for (const std::string_view field : {"initContainers", "containers"}) {
@@ -127,6 +161,7 @@ ApiResult<void> default_pod(const RuleInput& input, json::value& pod) {
     default_requests(pod);
     apply_limit_ranges(input.store, std::string(string_at(pod, {"metadata", "namespace"})), pod);
     RETURN_IF_ERROR(set_priority(input.store, pod));
+    RETURN_IF_ERROR(set_overhead(input.store, pod));
     default_status(input.now, pod);
   } else {
     json::object& status = ensure_object(pod, {"status"});

@@ -1,5 +1,7 @@
 #include "sim/pod_rules.h"
 
+#include <fmt/format.h>
+
 #include "sim/api_server_testing.h"
 
 namespace phalanx::sim {
@@ -47,6 +49,29 @@ spec:
   const json::value& container = array_at(*pod, {"spec", "containers"})->front();
   EXPECT_EQ(integer_at(container, {"resources", "requests", "cpu"}), 1);
   EXPECT_EQ(string_at(container, {"resources", "requests", "memory"}), "1Gi");
+}
+
+TEST_F(PodRulesTest, TheOverheadIsThatOfTheRuntimeClass) {
+  make(
+      "{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: vm}, handler: kata, "
+      "overhead: {podFixed: {cpu: 250m}}}");
+  make("{apiVersion: node.k8s.io/v1, kind: RuntimeClass, metadata: {name: plain}, handler: runc}");
+  const auto pod = [](std::string_view name, std::string_view spec) {
+    return fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {}}}, spec: {{{}, containers: [{{name: c}}]"
+        "}}}}",
+        name, spec);
+  };
+  EXPECT_EQ(string_at(*make(pod("a", "runtimeClassName: vm")), {"spec", "overhead", "cpu"}),
+            "250m");
+  make(pod("b", "runtimeClassName: vm, overhead: {cpu: 0.25}"));
+  EXPECT_EQ(find_at(*make(pod("c", "runtimeClassName: plain")), {"spec", "overhead"}), nullptr);
+  EXPECT_TRUE(contains(create_refusal(pod("d", "runtimeClassName: vm, overhead: {cpu: 1}")),
+                       "spec.overhead: is not that of RuntimeClass vm"));
+  EXPECT_TRUE(contains(create_refusal(pod("d", "overhead: {cpu: 1}")),
+                       "spec.overhead: is for a RuntimeClass to say"));
+  EXPECT_TRUE(contains(create_refusal(pod("d", "runtimeClassName: none")),
+                       "there is no RuntimeClass \"none\""));
 }
 
 TEST_F(PodRulesTest, ContainersMustBeThereAndHaveNames) {

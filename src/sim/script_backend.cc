@@ -64,7 +64,7 @@ Result<void> EmbeddedBackend::check_account() {
     }
   }
   return core::compare_accounts(
-      core::account_of(cluster_->core().state()),
+      core::account_of(cluster_->core().state(), cluster_->core().scheduler().nominations()),
       core::rebuilt_account(configuration_, adapters_, now(), std::move(objects)));
 }
 

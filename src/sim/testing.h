@@ -19,7 +19,8 @@ inline constexpr std::string_view kTestRackLabel = "cloud.provider.com/topology-
 struct TestQueues {
   std::string resource = "cpu";
   int quota = 100;
-  std::string flavor{};  // more of its spec, as "key: value, ..."
+  std::string flavor{};      // more of its spec, as "key: value, ..."
+  std::string preemption{};  // of the ClusterQueue, likewise
 };
 
 inline std::string queues_manifest(const TestQueues& queues = {}) {
@@ -38,6 +39,7 @@ kind: ClusterQueue
 metadata: {{name: team}}
 spec:
   namespaceSelector: {{}}
+  preemption: {{{4}}}
   resourceGroups:
   - coveredResources: [{2}]
     flavors: [{{name: tas, resources: [{{name: {2}, nominalQuota: {3}}}]}}]
@@ -47,7 +49,8 @@ kind: LocalQueue
 metadata: {{name: main, namespace: ml}}
 spec: {{clusterQueue: team}}
 )",
-                     kTestRackLabel, queues.flavor, queues.resource, queues.quota);
+                     kTestRackLabel, queues.flavor, queues.resource, queues.quota,
+                     queues.preemption);
 }
 
 // With 4 cpu.
