@@ -8,6 +8,25 @@
 #include "cli/command.h"
 
 namespace phalanx::cli {
+namespace {
+
+void add_bench_preemption(CLI::App& bench, Run& run) {
+  auto preemption = std::make_shared<BenchPreemptionArguments>();
+  CLI::App* command = bench.add_subcommand(
+      "preemption", "Who has to go for a gang, on clusters full of workloads of lower priority");
+  command->add_option("--nodes", preemption->nodes, "Nodes of the clusters, as in 1000,10000")
+      ->delimiter(',')
+      ->check(CLI::Range(64, 200'000))
+      ->capture_default_str();
+  command->add_option("--repeat", preemption->repeat, "Decisions of each kind; 0: for two seconds")
+      ->check(CLI::Range(0, 1'000'000))
+      ->capture_default_str();
+  command->add_flag("--json", preemption->json, "Print a JSON array, one object for each decision");
+  command->callback(
+      [preemption, &run] { run = [preemption] { return bench_preemption(*preemption); }; });
+}
+
+}  // namespace
 
 void add_bench_command(CLI::App& app, Run& run) {
   CLI::App* bench = app.add_subcommand("bench", "Measure the engine");
@@ -42,11 +61,18 @@ void add_bench_command(CLI::App& app, Run& run) {
   command->add_option("--nodes", admission->nodes, "Nodes of the cluster, 64 to a rack")
       ->check(CLI::Range(64, 200'000))
       ->capture_default_str();
-  command->add_option("--preset", admission->preset, "What is scarce: quota or nodes")
+  command
+      ->add_option("--preset", admission->preset,
+                   "What is scarce: quota, nodes, or quota that cohorts share")
+      ->capture_default_str();
+  command->add_option("--percent", admission->percent, "So many percent of the workloads")
+      ->check(CLI::Range(2, 100))
       ->capture_default_str();
   command->add_flag("--json", admission->json, "Print one JSON object");
   command->callback(
       [admission, &run] { run = [admission] { return bench_admission(*admission); }; });
+
+  add_bench_preemption(*bench, run);
 
   auto listing = std::make_shared<BenchListingArguments>();
   command = bench->add_subcommand(

@@ -30,9 +30,17 @@ int bench_gang(const BenchGangArguments& arguments);
 struct BenchAdmissionArguments {
   uint32_t nodes = 640;
   std::string preset = "quota";
+  int percent = 100;  // of the workloads
   bool json = false;
 };
 int bench_admission(const BenchAdmissionArguments& arguments);
+
+struct BenchPreemptionArguments {
+  std::vector<uint32_t> nodes{1'000, 10'000, 100'000};
+  int repeat = 0;  // as many as a few seconds allow
+  bool json = false;
+};
+int bench_preemption(const BenchPreemptionArguments& arguments);
 
 struct BenchListingArguments {
   uint32_t nodes = 5'000;

@@ -1,6 +1,7 @@
 #include "cli/explain_workload.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
@@ -101,6 +102,7 @@ class Explainer {
     }
     const core::Appraisal appraisal = core_.scheduler().appraise(workload_, queue, true);
     if (appraisal.refused) return refused(queue, appraisal);
+    if (!appraisal.fits()) return preempts(appraisal);
     const bool behind = pending != nullptr && answer_.position > 1 &&
                         queue.strategy == api::QueueingStrategy::kStrictFifo;
     answer_.message =
@@ -110,6 +112,18 @@ class Explainer {
                      pending->first()->workload)
                : "it fits; it is about to be admitted";
     if (workload_.evicted()) answer_.message = "it was evicted, and its pods are not gone yet";
+  }
+
+  // It fits once others are gone: who, and whether they know already.
+  void preempts(const core::Appraisal& appraisal) {
+    const quota::Refused& why = appraisal.assigned->why;
+    const core::Nomination* held = core_.scheduler().nominations().find(workload_.request.name);
+    const std::set<std::string>& awaited =
+        held != nullptr && !held->awaited.empty() ? held->awaited : appraisal.awaited;
+    answer_.message = fmt::format(
+        "{}; it fits once {} gone: {}{}", why.text(workload_.request.pod_sets[why.pod_set].name),
+        awaited.size() == 1 ? "this workload is" : fmt::format("{} workloads are", awaited.size()),
+        fmt::join(awaited, ", "), held != nullptr ? "; its place is held until then" : "");
   }
 
   void refused(const api::ClusterQueue& queue, const core::Appraisal& appraisal) {

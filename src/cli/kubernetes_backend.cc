@@ -47,10 +47,13 @@ constexpr std::array kScripted{api::Kind::kJob,
                                api::Kind::kLimitRange,
                                api::Kind::kLocalQueue,
                                api::Kind::kClusterQueue,
+                               api::Kind::kCohort,
+                               api::Kind::kAdmissionCheck,
                                api::Kind::kResourceFlavor,
                                api::Kind::kTopology,
                                api::Kind::kWorkloadPriorityClass,
                                api::Kind::kPriorityClass,
+                               api::Kind::kRuntimeClass,
                                api::Kind::kNode,
                                api::Kind::kEvent};
 

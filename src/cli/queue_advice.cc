@@ -75,11 +75,12 @@ std::string inactive_because(const core::State& state, const api::ClusterQueue& 
       }
     }
   }
-  for (const std::string& check : queue.admission_checks) {
+  for (const api::AdmissionCheckReference& check : queue.admission_checks) {
+    if (state.admission_checks.contains(check.name)) continue;
     causes.push_back(
         fmt::format("AdmissionCheck {} doesn't exist here; take it out of the admission checks of "
                     "the queue",
-                    check));
+                    check.name));
   }
   // Whatever else the core may know.
   if (causes.empty()) {
@@ -115,6 +116,12 @@ std::optional<std::string> set_aside_because(const core::State& state,
         "PriorityClass {} of its pods doesn't exist, so none could be made; create it, or take it "
         "out "
         "of spec.template.spec.priorityClassName",
+        *name);
+  }
+  if (const std::string* name = core::missing_runtime_class(state, workload)) {
+    return fmt::format(
+        "RuntimeClass {} of its pods doesn't exist, so none could be made; create it, or take it "
+        "out of spec.template.spec.runtimeClassName",
         *name);
   }
   return namespace_not_selected(workload, queue->second);
