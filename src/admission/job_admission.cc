@@ -148,6 +148,16 @@ std::vector<Problem> validate_job(const json::value* old_document, const json::v
                              "'-' and '.'",
                              queue));
   }
+  if (const Place label = job["metadata"]["labels"][core::names::kMaximumExecutionLabel];
+      label.present()) {
+    api::ObjectMeta meta;
+    meta.labels[std::string(core::names::kMaximumExecutionLabel)] = label.text();
+    if (!core::maximum_execution_seconds(meta)) {
+      problems.add(label_path(core::names::kMaximumExecutionLabel),
+                   fmt::format("\"{}\" is no number of seconds; write a whole one, 1 or more",
+                               label.text()));
+    }
+  }
   const json::value* suspended = old_job["spec"]["suspend"].value();
   const bool was_running =
       old_job.present() && (suspended == nullptr || *suspended != json::value(true));

@@ -33,6 +33,22 @@ TEST(JobDefaultTest, AJobWithAQueueIsHeldBack) {
   EXPECT_EQ(plain, before) << "not ours: not touched";
 }
 
+TEST(JobValidateTest, TheLongestRunIsANumberOfSeconds) {
+  const auto problems = [](const std::string& seconds) {
+    const json::value document =
+        job("labels: {kueue.x-k8s.io/queue-name: main, "
+            "kueue.x-k8s.io/max-exec-time-seconds: \"" +
+                seconds + "\"}",
+            "", "{}");
+    return validate_job(nullptr, document);
+  };
+  EXPECT_TRUE(problems("600").empty());
+  for (const char* bad : {"0", "-1", "10m", "", "1.5", "99999999999"}) {
+    ASSERT_EQ(problems(bad).size(), 1U) << bad;
+    EXPECT_EQ(problems(bad).front().path, "metadata.labels[kueue.x-k8s.io/max-exec-time-seconds]");
+  }
+}
+
 TEST(JobDefaultTest, TheDefaultQueueIsForJobsThatNameNone) {
   JobContext context;
   context.default_queue_exists = true;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 #include "base/sha256.h"
 #include "core/adapter.h"
@@ -271,6 +272,11 @@ class Pair {
     if (!workload_->reserved() && object.queue_name != queue_name(job_)) {
       spec["queueName"] = queue_name_json(job_);
     }
+    // Who sets it on the Workload itself does not use the label.
+    if (const auto seconds = maximum_execution_seconds(job_.meta);
+        seconds && !workload_->reserved() && object.maximum_execution_seconds != seconds) {
+      spec["maximumExecutionTimeSeconds"] = *seconds;
+    }
     const Priority priority = priority_of(state_, job_);
     if (priority.reference != object.priority_class || priority.value != object.priority) {
       const bool fixed = workload_->reserved() && object.priority_class != priority.reference;
@@ -425,6 +431,16 @@ const WorkloadState* workload_of(const State& state, const api::ObjectKey& key, 
   return &state.workloads.at(*owned->second.begin());
 }
 
+std::optional<int32_t> maximum_execution_seconds(const api::ObjectMeta& job) {
+  const std::string* text = job.label(names::kMaximumExecutionLabel);
+  if (text == nullptr) return std::nullopt;
+  int32_t seconds = 0;
+  const char* end = text->data() + text->size();
+  const auto [stop, code] = std::from_chars(text->data(), end, seconds);
+  if (code != std::errc() || stop != end || seconds < 1) return std::nullopt;
+  return seconds;
+}
+
 std::string workload_name(const api::ObjectKey& key, const Job& job) {
   constexpr size_t kMaxName = 63;
   constexpr size_t kSuffix = 5;
@@ -443,6 +459,9 @@ json::object workload_document(const State& state, const api::ObjectKey& key, co
   json::object spec{{"podSets", pod_sets_json(job)}, {"active", true}};
   if (json::value queue = queue_name_json(job); !queue.is_null()) {
     spec["queueName"] = std::move(queue);
+  }
+  if (const auto seconds = maximum_execution_seconds(job.meta)) {
+    spec["maximumExecutionTimeSeconds"] = *seconds;
   }
   const Priority priority = priority_of(state, job);
   put_priority(priority, spec);

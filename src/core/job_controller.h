@@ -4,6 +4,8 @@
 // interrupted between any two of them does no harm.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/state.h"
@@ -14,6 +16,9 @@ namespace phalanx::core {
 // Whether the job is ours to manage: it names a queue, or jobs without one are managed where it is.
 // Jobs that belong to another managed object, or that another controller runs, are not.
 bool is_managed(const State& state, const api::ObjectKey& key, const Job& job);
+
+// How long its label says that it runs at most; nullopt if there is none, or none that makes sense.
+std::optional<int32_t> maximum_execution_seconds(const api::ObjectMeta& job);
 
 // The name of a job's Workload: "job-<name>-<five characters>", the same whenever it is asked for.
 std::string workload_name(const api::ObjectKey& key, const Job& job);

@@ -10,6 +10,7 @@ using Name = std::string_view;
 
 inline constexpr Name kQueueLabel = "kueue.x-k8s.io/queue-name";
 inline constexpr Name kPriorityClassLabel = "kueue.x-k8s.io/priority-class";
+inline constexpr Name kMaximumExecutionLabel = "kueue.x-k8s.io/max-exec-time-seconds";
 inline constexpr Name kJobUidLabel = "kueue.x-k8s.io/job-uid";
 inline constexpr Name kPodSetLabel = "kueue.x-k8s.io/podset";
 inline constexpr Name kWorkloadAnnotation = "kueue.x-k8s.io/workload";
