@@ -9,12 +9,12 @@
 
 #include "base/printable.h"
 #include "base/quantity.h"
-#include "base/saturating.h"
 #include "cli/queue_advice.h"
 #include "cli/simulate_placement.h"
 #include "cli/tree_picture.h"
 #include "core/job_controller.h"
 #include "core/names.h"
+#include "core/preemption.h"
 #include "placement/explanation_render.h"
 
 namespace phalanx::cli {
@@ -52,10 +52,11 @@ class Explainer {
     answer_.workload = workload_.request.name;
     answer_.object = "Workload " + answer_.workload;
     answer_.local_queue = object.queue_name;
-    answer_.priority = object.priority;
+    answer_.priority = workload_.priority;
     for (const placement::PodSet& pod_set : workload_.request.pod_sets) {
-      answer_.pod_sets.push_back(
-          {pod_set.name, pod_set.count, pod_set.requests, topology_text(pod_set.topology)});
+      answer_.pod_sets.push_back({pod_set.name, pod_set.count,
+                                  object.pod_sets[answer_.pod_sets.size()].min_count,
+                                  pod_set.requests, topology_text(pod_set.topology)});
     }
     if (const api::ClusterQueue* queue = state_.cluster_queue_of(workload_)) {
       answer_.cluster_queue = queue->meta.name;
@@ -85,6 +86,15 @@ class Explainer {
     answer_.placement = placement_summary(state_, workload_.object);
     if (!workload_.admitted())
       answer_.message = "its quota is reserved, but it is not admitted yet";
+    for (const AskedPodSet& asked : answer_.pod_sets) {
+      const auto given = std::ranges::find(*workload_.object.admission, asked.name,
+                                           &api::PodSetAssignment::pod_set);
+      if (given == workload_.object.admission->end() || !given->count) continue;
+      if (*given->count < asked.count) {
+        answer_.notes.push_back(fmt::format("{} was admitted with {} of {} pods", asked.name,
+                                            *given->count, asked.count));
+      }
+    }
   }
 
   void waiting() {
@@ -94,6 +104,12 @@ class Explainer {
       return;
     }
     answer_.standing = Standing::kWaiting;
+    tell_eviction();
+    if (state_.holdings.contains(workload_.request.name)) {
+      answer_.message = "it was evicted, and its pods are not gone yet";
+      return;
+    }
+    tell_held_place();
     const api::ClusterQueue& queue = *state_.cluster_queue_of(workload_);
     const core::PendingQueue* pending = core_.scheduler().queue(queue.meta.name);
     if (pending != nullptr) {
@@ -111,7 +127,6 @@ class Explainer {
                      "come, first served",
                      pending->first()->workload)
                : "it fits; it is about to be admitted";
-    if (workload_.evicted()) answer_.message = "it was evicted, and its pods are not gone yet";
   }
 
   // It fits once others are gone: who, and whether they know already.
@@ -127,12 +142,14 @@ class Explainer {
   }
 
   void refused(const api::ClusterQueue& queue, const core::Appraisal& appraisal) {
-    const placement::PodSet& pod_set = workload_.request.pod_sets[appraisal.refused->pod_set];
+    const size_t index = appraisal.refused->pod_set;
+    const placement::PodSet& pod_set = workload_.request.pod_sets[index];
     answer_.pod_set = pod_set.name;
     answer_.message = appraisal.refused->text(pod_set.name);
     for (const quota::Refusal& refusal : appraisal.refused->refusals) {
-      FlavorAttempt attempt{refusal.flavor, refusal.text, figures(queue, refusal.flavor, pod_set),
-                            nullptr, ""};
+      FlavorAttempt attempt{refusal.flavor, refusal.text,
+                            quota_figures(core_, workload_, index, queue, refusal.flavor), nullptr,
+                            ""};
       if (refusal.flavor.empty()) attempt.remedy = uncovered_remedy(queue, pod_set.requests);
       const auto explained = appraisal.explanations.find(refusal.flavor);
       if (refusal.obstacle == quota::Obstacle::kTopology &&
@@ -141,28 +158,44 @@ class Explainer {
       }
       answer_.attempts.push_back(std::move(attempt));
     }
+    tell_preemption(queue, *appraisal.refused);
   }
 
-  [[nodiscard]] std::vector<QuotaFigures> figures(const api::ClusterQueue& queue,
-                                                  const std::string& flavor,
-                                                  const placement::PodSet& pod_set) const {
-    std::vector<QuotaFigures> result;
-    const quota::Usage& reserved = state_.ledger.of_cluster_queue(queue.meta.name).reserved;
-    for (const api::ResourceGroup& group : queue.groups) {
-      for (const api::FlavorQuotas& quotas : group.flavors) {
-        if (quotas.flavor != flavor) continue;
-        for (const api::ResourceQuota& quota : quotas.resources) {
-          const auto request = pod_set.requests.find(quota.resource);
-          const int64_t each = (request == pod_set.requests.end() ? 0 : request->second) +
-                               (quota.resource == "pods" ? 1 : 0);
-          if (each == 0) continue;
-          const auto used = reserved.find({flavor, quota.resource});
-          result.push_back({quota.resource, saturating_multiply(each, pod_set.count),
-                            used == reserved.end() ? 0 : used->second, quota.nominal});
-        }
-      }
+  // It was there before, and had to go.
+  void tell_eviction() {
+    const api::Condition* evicted =
+        api::find_condition(workload_.object.conditions, core::names::kEvicted);
+    if (evicted == nullptr || !evicted->holds) return;
+    answer_.notes.push_back(fmt::format("evicted at {} ({}): {}", format_time(evicted->changed),
+                                        evicted->reason, evicted->message));
+  }
+
+  void tell_held_place() {
+    const core::Nomination* held = core_.scheduler().nominations().find(workload_.request.name);
+    if (held == nullptr || !held->reservation) return;
+    answer_.notes.push_back(
+        fmt::format("a place is held for it as the first of its queue{}",
+                    held->free_at ? ", free at " + format_time(*held->free_at) : ""));
+  }
+
+  void tell_preemption(const api::ClusterQueue& queue, const quota::Refused& refused) {
+    const bool of_use = std::ranges::any_of(refused.refusals, [](const quota::Refusal& refusal) {
+      return refusal.obstacle == quota::Obstacle::kWaitingForQuota ||
+             refusal.obstacle == quota::Obstacle::kTopology;
+    });
+    if (!of_use) return;
+    const auto restraint = core::restraint_of(workload_, state_.now);
+    if (core::may_preempt(queue) && restraint) {
+      answer_.notes.push_back(
+          fmt::format("having been preempted, it asks nobody to go who has started since, until {}",
+                      format_time(restraint->until)));
+      return;
     }
-    return result;
+    answer_.notes.push_back(
+        core::may_preempt(queue)
+            ? "nobody goes for it: no workloads that it may preempt would make room"
+            : fmt::format("nobody goes for it: spec.preemption of ClusterQueue {} is Never",
+                          queue.meta.name));
   }
 
   core::Core& core_;
@@ -183,11 +216,7 @@ std::string attempt_text(const FlavorAttempt& attempt) {
                          ? fmt::format("\n  {}\n", attempt.text)
                          : fmt::format("\n  Flavor {}: {}\n", attempt.flavor, attempt.text);
   for (const QuotaFigures& quota : attempt.quota) {
-    const int64_t missing = quota.needed - (quota.nominal - quota.used);
-    const auto amount = [&](int64_t value) { return format_amount(quota.resource, value); };
-    text += fmt::format("    {}: needs {}, used {} of {}{}\n", quota.resource, amount(quota.needed),
-                        amount(quota.used), amount(quota.nominal),
-                        missing > 0 ? fmt::format("; {} short", amount(missing)) : "");
+    text += fmt::format("    {}\n", figures_text(quota));
   }
   if (!attempt.remedy.empty()) {
     text += fmt::format("    what would help:\n      - {}\n", attempt.remedy);
@@ -200,12 +229,7 @@ std::string attempt_text(const FlavorAttempt& attempt) {
 
 json::object attempt_json(const FlavorAttempt& attempt) {
   json::array quotas;
-  for (const QuotaFigures& quota : attempt.quota) {
-    quotas.push_back(json::object{{"resource", quota.resource},
-                                  {"needed", format_amount(quota.resource, quota.needed)},
-                                  {"used", format_amount(quota.resource, quota.used)},
-                                  {"nominal", format_amount(quota.resource, quota.nominal)}});
-  }
+  for (const QuotaFigures& quota : attempt.quota) quotas.push_back(figures_json(quota));
   json::object object{{"text", attempt.text}, {"quota", std::move(quotas)}};
   if (!attempt.flavor.empty()) object["flavor"] = attempt.flavor;
   if (!attempt.remedy.empty()) object["remedy"] = attempt.remedy;
@@ -296,10 +320,13 @@ std::string answer_text(const WorkloadAnswer& answer) {
   if (answer.priority != 0) queue += fmt::format(", priority {}", answer.priority);
   line("Queue", queue);
   for (const AskedPodSet& pod_set : answer.pod_sets) {
-    line("Asks for", fmt::format("{}: {} pod{} of {}{}{}", pod_set.name, pod_set.count,
-                                 pod_set.count == 1 ? "" : "s", pod_text(pod_set.per_pod),
-                                 pod_set.topology.empty() ? "" : "; ", pod_set.topology));
+    line("Asks for", fmt::format("{}: {} pod{}{} of {}{}{}", pod_set.name, pod_set.count,
+                                 pod_set.count == 1 ? "" : "s",
+                                 pod_set.least ? fmt::format(", at least {},", *pod_set.least) : "",
+                                 pod_text(pod_set.per_pod), pod_set.topology.empty() ? "" : "; ",
+                                 pod_set.topology));
   }
+  for (const std::string& note : answer.notes) line("Note", note);
   for (const FlavorAttempt& attempt : answer.attempts) text += attempt_text(attempt);
   return text;
 }
@@ -311,20 +338,29 @@ json::object answer_json(const WorkloadAnswer& answer) {
     for (const auto& [resource, amount] : pod_set.per_pod) {
       per_pod[resource] = format_amount(resource, amount);
     }
-    pod_sets.push_back(json::object{{"name", pod_set.name},
-                                    {"count", pod_set.count},
-                                    {"perPod", std::move(per_pod)},
-                                    {"topology", pod_set.topology}});
+    json::object asked{{"name", pod_set.name},
+                       {"count", pod_set.count},
+                       {"perPod", std::move(per_pod)},
+                       {"topology", pod_set.topology}};
+    if (pod_set.least) asked["minCount"] = *pod_set.least;
+    pod_sets.push_back(std::move(asked));
   }
   json::array attempts;
   for (const FlavorAttempt& attempt : answer.attempts) attempts.push_back(attempt_json(attempt));
-  json::object object{{"object", answer.object},          {"state", standing_name(answer.standing)},
-                      {"message", answer.message},        {"workload", answer.workload},
-                      {"localQueue", answer.local_queue}, {"clusterQueue", answer.cluster_queue},
-                      {"position", answer.position},      {"queueLength", answer.queue_length},
-                      {"priority", answer.priority},      {"placement", answer.placement},
-                      {"podSets", std::move(pod_sets)},   {"refusedPodSet", answer.pod_set},
-                      {"flavors", std::move(attempts)}};
+  json::object object{{"object", answer.object},
+                      {"state", standing_name(answer.standing)},
+                      {"message", answer.message},
+                      {"workload", answer.workload},
+                      {"localQueue", answer.local_queue},
+                      {"clusterQueue", answer.cluster_queue},
+                      {"position", answer.position},
+                      {"queueLength", answer.queue_length},
+                      {"priority", answer.priority},
+                      {"placement", answer.placement},
+                      {"podSets", std::move(pod_sets)},
+                      {"refusedPodSet", answer.pod_set},
+                      {"flavors", std::move(attempts)},
+                      {"notes", json::array(answer.notes.begin(), answer.notes.end())}};
   return object;
 }
 

@@ -13,6 +13,7 @@
 #include "api/kind.h"
 #include "base/json.h"
 #include "base/time.h"
+#include "cli/quota_figures.h"
 #include "core/core.h"
 
 namespace phalanx::cli {
@@ -27,14 +28,6 @@ enum class Standing : uint8_t {
 };
 std::string_view standing_name(Standing standing);
 
-// One resource of one flavor, for all pods of the pod set that found no place.
-struct QuotaFigures {
-  std::string resource;
-  int64_t needed = 0;
-  int64_t used = 0;
-  int64_t nominal = 0;
-};
-
 struct FlavorAttempt {
   std::string flavor;  // empty: of the queue as a whole
   std::string text;
@@ -46,6 +39,7 @@ struct FlavorAttempt {
 struct AskedPodSet {
   std::string name;
   int32_t count = 0;
+  std::optional<int32_t> least;  // it is content with so few
   api::ResourceAmounts per_pod;
   std::string topology;  // "required rack", ...; empty: nothing
 };
@@ -64,6 +58,7 @@ struct WorkloadAnswer {
   std::string placement;  // of an admitted one
   std::string pod_set;    // the one that found no place
   std::vector<FlavorAttempt> attempts;
+  std::vector<std::string> notes;  // what else there is to know
 };
 
 // Of a Job that has no Workload, with the reason.

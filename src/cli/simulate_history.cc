@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "api/workload.h"
+#include "base/quantity.h"
 #include "cli/simulate_placement.h"
 #include "core/names.h"
 #include "sim/document.h"
@@ -248,28 +249,24 @@ void History::admit(Entry& entry, const json::value& workload) {
   check_quota(record);
 }
 
-// Nobody may be admitted into a queue that is over its quota afterwards. A quota that is lowered
-// later is another matter.
+// Nobody may be admitted beyond what its queue has and may borrow. A quota that is lowered later is
+// another matter.
 void History::check_quota(const WorkloadRecord& record) {
-  const core::State& state = cluster_.core().state();
-  const auto queue = state.cluster_queues.find(record.cluster_queue);
+  core::State& state = cluster_.core().state();
+  quota::QuotaTree& tree = state.ledger.tree();
+  const quota::MemberId queue = tree.queue(record.cluster_queue);
   const quota::Reservation* own = state.ledger.find(record.workload);
-  if (queue == state.cluster_queues.end() || own == nullptr) return;
-  const quota::Usage& reserved = state.ledger.of_cluster_queue(record.cluster_queue).reserved;
-  for (const api::ResourceGroup& group : queue->second.groups) {
-    for (const api::FlavorQuotas& flavor : group.flavors) {
-      for (const api::ResourceQuota& resource : flavor.resources) {
-        const auto held = reserved.find({flavor.flavor, resource.resource});
-        if (held == reserved.end() || held->second <= resource.nominal) continue;
-        const auto of_own = own->usage.find(held->first);
-        if (of_own == own->usage.end() || of_own->second <= 0) continue;
-        faults_.push_back(fmt::format(
-            "{}: {} was admitted, and ClusterQueue {} now holds {} of {} in flavor {}, of which it "
-            "has {}",
-            format_time(cluster_.now()), record.name, record.cluster_queue, held->second,
-            resource.resource, flavor.flavor, resource.nominal));
-      }
-    }
+  if (!queue.valid() || own == nullptr) return;
+  for (const auto& [what, amount] : own->usage) {
+    if (amount <= 0) continue;
+    const int64_t left = tree.available(queue, tree.id(what), quota::Book::kHeld);
+    if (left >= 0) continue;
+    faults_.push_back(fmt::format(
+        "{}: {} was admitted, and ClusterQueue {} now holds {} of {} in flavor {}: {} more than "
+        "it has and may borrow",
+        format_time(cluster_.now()), record.name, record.cluster_queue,
+        format_amount(what.resource, tree.usage(queue, tree.id(what), quota::Book::kHeld)),
+        what.resource, what.flavor, format_amount(what.resource, -left)));
   }
 }
 

@@ -47,6 +47,32 @@ TEST_F(SimulateTest, JsonHasTimesAndNumbers) {
   EXPECT_TRUE(document.at("faults").as_array().empty());
 }
 
+TEST_F(SimulateTest, ToBorrowIsNoFault) {
+  std::string queues;
+  for (const char* name : {"mine", "yours"}) {
+    queues += fmt::format(R"(---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {{name: {0}}}
+spec:
+  cohortName: all
+  namespaceSelector: {{}}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{{name: tas, resources: [{{name: nvidia.com/gpu, nominalQuota: 4}}]}}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {{name: {0}, namespace: ml}}
+spec: {{clusterQueue: {0}}}
+)",
+                          name);
+  }
+  const Ran ran = simulate(
+      queues + manifest({.name = "a", .pods = 2, .labels = "kueue.x-k8s.io/queue-name: mine"}));
+  EXPECT_EQ(ran.code, kDone) << ran.out << ran.err;
+}
+
 TEST_F(SimulateTest, TheSameRunTwiceIsTheSame) {
   const std::vector<std::string> sample{
       "simulate", "--nodes", "2 blocks x 2 racks x 4 hosts", "--seed", "5", "--until", "3h"};

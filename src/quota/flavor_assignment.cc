@@ -313,9 +313,14 @@ std::optional<Refusal> FlavorAssigner::check_quota(const std::string& flavor, co
     borrows |= tree_.borrows(member_, what, wanted);
     const int64_t lacking = saturating_subtract(wanted, tree_.available(member_, what));
     if (lacking > 0 && !waiting) {
+      // More may be promised than there is, while those who have it are still there.
+      const int64_t promised =
+          std::max<int64_t>(0, tree_.available(member_, what, Book::kPromised));
+      const int64_t more = saturating_subtract(
+          wanted, std::min(promised, tree_.available(member_, what, Book::kHeld)));
       waiting = {Obstacle::kWaitingForQuota, flavor,
                  fmt::format("insufficient unused quota for {} in flavor {}, {} more needed",
-                             resource, flavor, format_amount(resource, lacking))};
+                             resource, flavor, format_amount(resource, more))};
     }
   }
   return waiting;
