@@ -45,32 +45,6 @@ TEST_F(ExplainTest, QuotaIsExplainedInNumbers) {
   expect_parts(late.out, {"Job ml/b: finished"});
 }
 
-// Two queues of one cohort: each has 8 of the 16 gpus.
-std::string two_queues(const std::string& preemption) {
-  std::string text;
-  for (const char* name : {"mine", "yours"}) {
-    text += fmt::format(R"(---
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {{name: {0}}}
-spec:
-  cohortName: all
-  namespaceSelector: {{}}
-  preemption: {{{1}}}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{{name: tas, resources: [{{name: nvidia.com/gpu, nominalQuota: 8}}]}}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {{name: {0}, namespace: ml}}
-spec: {{clusterQueue: {0}}}
-)",
-                        name, preemption);
-  }
-  return text;
-}
-
 std::string job_of(const std::string& queue, const std::string& name, const std::string& at) {
   return manifest({.name = name,
                    .pods = 2,
@@ -82,17 +56,17 @@ std::string job_of(const std::string& queue, const std::string& name, const std:
 TEST_F(ExplainTest, InACohortItSaysWhoHasBorrowed) {
   const std::string jobs = job_of("yours", "a", "0s") + job_of("yours", "b", "1s") +
                            job_of("mine", "c", "1m") + job_of("yours", "d", "2m");
-  const Ran lent = explain(two_queues("") + jobs, "c", {"--at", "5m"});
+  const Ran lent = explain(two_queues() + jobs, "c", {"--at", "5m"});
   EXPECT_EQ(lent.code, kExplainedNo) << lent.err;
   expect_parts(lent.out, {"8 more needed", "needs 8, used 0 of 8; 8 short; borrowed by yours 8",
                           "nobody goes for it: spec.preemption of ClusterQueue mine is Never"});
-  const Ran borrower = explain(two_queues("") + jobs, "d", {"--at", "5m"});
+  const Ran borrower = explain(two_queues() + jobs, "d", {"--at", "5m"});
   expect_parts(borrower.out, {"needs 8, used 16 of 8, 0 more to borrow in cohort all; 8 short"});
   // It may be taken back, by lower priority only.
   const Ran equal =
       explain(two_queues("reclaimWithinCohort: LowerPriority") + jobs, "c", {"--at", "5m"});
   expect_parts(equal.out, {"nobody goes for it: no workloads that it may preempt"});
-  const Ran json = explain(two_queues("") + jobs, "c", {"--at", "5m", "-o", "json"});
+  const Ran json = explain(two_queues() + jobs, "c", {"--at", "5m", "-o", "json"});
   const auto document = parse_json(json.out);
   ASSERT_TRUE(document) << json.out;
   const json::value& quota = document->at("flavors").at(0).at("quota").at(0);
@@ -122,7 +96,7 @@ TEST_F(ExplainTest, FewerPodsThanAskedForAreSaid) {
                 .topology = "kueue.x-k8s.io/podset-unconstrained-topology: 'true'",
                 .labels = "kueue.x-k8s.io/queue-name: mine"}) +
       job_of("yours", "a", "0s");
-  const Ran ran = explain(two_queues("") + jobs, "few", {"--at", "2m"});
+  const Ran ran = explain(two_queues() + jobs, "few", {"--at", "2m"});
   EXPECT_EQ(ran.code, kDone) << ran.err;
   expect_parts(ran.out, {"4 pods, at least 1, of", "main was admitted with 2 of 4 pods"});
 }

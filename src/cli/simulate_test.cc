@@ -48,29 +48,14 @@ TEST_F(SimulateTest, JsonHasTimesAndNumbers) {
 }
 
 TEST_F(SimulateTest, ToBorrowIsNoFault) {
-  std::string queues;
-  for (const char* name : {"mine", "yours"}) {
-    queues += fmt::format(R"(---
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {{name: {0}}}
-spec:
-  cohortName: all
-  namespaceSelector: {{}}
-  resourceGroups:
-  - coveredResources: [nvidia.com/gpu]
-    flavors: [{{name: tas, resources: [{{name: nvidia.com/gpu, nominalQuota: 4}}]}}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {{name: {0}, namespace: ml}}
-spec: {{clusterQueue: {0}}}
-)",
-                          name);
-  }
-  const Ran ran = simulate(
-      queues + manifest({.name = "a", .pods = 2, .labels = "kueue.x-k8s.io/queue-name: mine"}));
+  const Ran ran =
+      simulate(two_queues() + manifest({.name = "a",
+                                        .pods = 4,
+                                        .topology = "kueue.x-k8s.io/podset-unconstrained-topology: "
+                                                    "'true'",
+                                        .labels = "kueue.x-k8s.io/queue-name: mine"}));
   EXPECT_EQ(ran.code, kDone) << ran.out << ran.err;
+  expect_parts(ran.out, {"admitted   ml/a", "finished"});
 }
 
 TEST_F(SimulateTest, TheSameRunTwiceIsTheSame) {

@@ -22,6 +22,32 @@ using sim::TestJob;
 // Two racks of two hosts of four GPUs, and a queue for all of them: 16 in all.
 inline constexpr std::string_view kTestNodes = "2 racks x 2 hosts, 4 nvidia.com/gpu";
 
+// More queues for them: two of one cohort, mine and yours, each with 8 GPUs.
+inline std::string two_queues(const std::string& preemption = "") {
+  std::string text;
+  for (const char* name : {"mine", "yours"}) {
+    text += fmt::format(R"(---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {{name: {0}}}
+spec:
+  cohortName: all
+  namespaceSelector: {{}}
+  preemption: {{{1}}}
+  resourceGroups:
+  - coveredResources: [nvidia.com/gpu]
+    flavors: [{{name: tas, resources: [{{name: nvidia.com/gpu, nominalQuota: 8}}]}}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {{name: {0}, namespace: ml}}
+spec: {{clusterQueue: {0}}}
+)",
+                        name, preemption);
+  }
+  return text;
+}
+
 class SimulateFixture : public testing::Test {
  protected:
   void SetUp() override {
