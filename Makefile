@@ -19,6 +19,8 @@ NODES ?= 64
 # Compiled files are found again by ccache from whatever folder the repository is in.
 export CCACHE_BASEDIR := $(CURDIR)
 export CCACHE_NOHASHDIR := 1
+export CCACHE_PCH_EXTSUM := 1
+export CCACHE_SLOPPINESS := pch_defines,time_macros
 
 .PHONY: build demo test cluster cluster-down bench-kubernetes format clean packages
 .DEFAULT_GOAL := build
