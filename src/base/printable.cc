@@ -36,4 +36,12 @@ std::string printable(std::string_view text) {
   return result;
 }
 
+std::string cut_to(std::string text, size_t most_bytes) {
+  if (text.size() <= most_bytes) return text;
+  size_t end = most_bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text;
+}
+
 }  // namespace phalanx

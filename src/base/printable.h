@@ -1,5 +1,5 @@
-// Text that came from outside, made fit for a terminal: whatever would move the cursor, change
-// colors or begin a new line is written as an escape instead.
+// Text that came from outside, made fit for a terminal (whatever would move the cursor, change
+// colors or begin a new line is written as an escape instead) or for a field of limited length.
 #pragma once
 
 #include <string>
@@ -9,5 +9,9 @@ namespace phalanx {
 
 // Control characters become \n, \t, \r or \x1b; everything else stays, UTF-8 included.
 std::string printable(std::string_view text);
+
+// At most so many bytes of the text; what is left out is at the end, and stands for whole
+// characters, as a reader of UTF-8 would not accept a part of one.
+std::string cut_to(std::string text, size_t most_bytes);
 
 }  // namespace phalanx

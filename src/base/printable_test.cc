@@ -20,5 +20,13 @@ TEST(PrintableTest, OrdinaryTextStays) {
   EXPECT_EQ(printable(""), "");
 }
 
+TEST(PrintableTest, ACutLeavesWholeCharacters) {
+  EXPECT_EQ(cut_to("abc", 3), "abc");
+  EXPECT_EQ(cut_to("abc", 2), "ab");
+  EXPECT_EQ(cut_to("aö", 2), "a");
+  EXPECT_EQ(cut_to("aö≥", 5), "aö");
+  EXPECT_EQ(cut_to("≥", 2), "");
+}
+
 }  // namespace
 }  // namespace phalanx
