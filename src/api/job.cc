@@ -1,5 +1,6 @@
 #include "api/job.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <memory>
@@ -20,7 +21,8 @@ void read_job_name(const JsonReader& metadata, Job& job) {
   if (job.name.empty()) metadata.report("name", "is required (or generateName); name the Job");
 }
 
-// "0-3,5": what an API server writes; anything else ends the list.
+// "0-3,5": what an API server writes; anything else ends the list. In order, and each once,
+// whatever the text says.
 std::vector<int32_t> read_indexes(std::string_view text) {
   constexpr size_t kMost = 1'000'000;
   std::vector<int32_t> indexes;
@@ -36,12 +38,14 @@ std::vector<int32_t> read_indexes(std::string_view text) {
         return std::pair(result.ptr, result.ec);
       }();
     }
-    if (code != std::errc() || first < 0) return indexes;
+    if (code != std::errc() || first < 0) break;
     for (int64_t index = first; index <= last && indexes.size() < kMost; ++index) {
       indexes.push_back(static_cast<int32_t>(index));
     }
     at = stop < end ? stop + 1 : end;
   }
+  std::ranges::sort(indexes);
+  indexes.erase(std::ranges::unique(indexes).begin(), indexes.end());
   return indexes;
 }
 
@@ -50,6 +54,9 @@ void read_job_status(const JsonReader& status, Job& job) {
   job.finished = holds(job.conditions, "Complete") || holds(job.conditions, "Failed");
   job.start_time = read_time(status, "startTime");
   job.active = static_cast<int32_t>(status.integer("active", 0, 0, kMaxPods));
+  job.ready = static_cast<int32_t>(status.integer("ready", 0, 0, kMaxPods));
+  job.uncounted_succeeded =
+      static_cast<int32_t>(status.object("uncountedTerminatedPods").strings("succeeded").size());
   job.succeeded = static_cast<int32_t>(status.integer("succeeded", 0, 0, kMaxPods));
   job.completed_indexes = read_indexes(status.string("completedIndexes"));
 }

@@ -27,7 +27,9 @@ struct Job {
   std::string managed_by;          // empty: Kubernetes' own controller
   std::optional<Time> start_time;  // of status
   int32_t active = 0;              // pods, by status
+  int32_t ready = 0;
   int32_t succeeded = 0;
+  int32_t uncounted_succeeded = 0;         // have ended, and are not among these yet
   std::vector<int32_t> completed_indexes;  // of an Indexed Job, in order
   Conditions conditions;
   ObjectMeta meta;  // empty where only the name is known

@@ -64,6 +64,19 @@ TEST(JobTest, KnowsWhenItIsFinished) {
   EXPECT_FALSE(with_condition("Suspended", "True"));
 }
 
+TEST(JobTest, CompletedIndexesAreInOrderWhateverTheTextSays) {
+  const auto completed = [](const std::string& text) {
+    std::string document = job_with("");
+    document.insert(document.size() - 1, R"(,"status":{"completedIndexes":")" + text + R"("})");
+    return read(document).job.completed_indexes;
+  };
+  EXPECT_EQ(completed(""), (std::vector<int32_t>{}));
+  EXPECT_EQ(completed("0-2,5"), (std::vector<int32_t>{0, 1, 2, 5}));
+  EXPECT_EQ(completed("5,1-2,2-3,5"), (std::vector<int32_t>{1, 2, 3, 5}));
+  EXPECT_EQ(completed("4,1,x,0"), (std::vector<int32_t>{1, 4}));
+  EXPECT_EQ(completed("3-1,-7"), (std::vector<int32_t>{}));
+}
+
 TEST(JobTest, AJobWithoutNameMayHaveAPrefix) {
   const ReadJob result =
       read(R"({"metadata":{"generateName":"run-"},"spec":{)" + std::string(kTemplate) + "}}");

@@ -15,6 +15,7 @@ constexpr std::array kKinds{
     KindInfo{Kind::kNode, "", "v1", "Node", "nodes", false, true},
     KindInfo{Kind::kPod, "", "v1", "Pod", "pods", true, true},
     KindInfo{Kind::kLimitRange, "", "v1", "LimitRange", "limitranges", true, false},
+    KindInfo{Kind::kPodTemplate, "", "v1", "PodTemplate", "podtemplates", true, false},
     KindInfo{Kind::kPriorityClass, "scheduling.k8s.io", "v1", "PriorityClass", "priorityclasses",
              false, false},
     KindInfo{Kind::kRuntimeClass, "node.k8s.io", "v1", "RuntimeClass", "runtimeclasses", false,
@@ -26,11 +27,15 @@ constexpr std::array kKinds{
     KindInfo{Kind::kCohort, kKueue, "v1beta2", "Cohort", "cohorts", false, true},
     KindInfo{Kind::kAdmissionCheck, kKueue, "v1beta2", "AdmissionCheck", "admissionchecks", false,
              true},
+    KindInfo{Kind::kProvisioningRequestConfig, kKueue, "v1beta2", "ProvisioningRequestConfig",
+             "provisioningrequestconfigs", false, false},
     KindInfo{Kind::kClusterQueue, kKueue, "v1beta2", "ClusterQueue", "clusterqueues", false, true},
     KindInfo{Kind::kLocalQueue, kKueue, "v1beta2", "LocalQueue", "localqueues", true, true},
     KindInfo{Kind::kWorkload, kKueue, "v1beta2", "Workload", "workloads", true, true},
     KindInfo{Kind::kWorkloadPriorityClass, kKueue, "v1beta2", "WorkloadPriorityClass",
              "workloadpriorityclasses", false, false},
+    KindInfo{Kind::kProvisioningRequest, "autoscaling.x-k8s.io", "v1", "ProvisioningRequest",
+             "provisioningrequests", true, true, true},
     KindInfo{Kind::kEvent, "", "v1", "Event", "events", true, false},
 };
 

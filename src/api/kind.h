@@ -18,6 +18,7 @@ enum class Kind : uint8_t {
   kNode,
   kPod,
   kLimitRange,
+  kPodTemplate,
   kPriorityClass,
   kRuntimeClass,
   kJob,
@@ -25,10 +26,12 @@ enum class Kind : uint8_t {
   kResourceFlavor,
   kCohort,
   kAdmissionCheck,
+  kProvisioningRequestConfig,
   kClusterQueue,
   kLocalQueue,
   kWorkload,
   kWorkloadPriorityClass,
+  kProvisioningRequest,
   kEvent,
 };
 
@@ -40,6 +43,8 @@ struct KindInfo {
   std::string_view plural;   // "clusterqueues"
   bool namespaced;
   bool has_status;  // a status subresource
+  // Somebody else's definition, which a cluster may lack: then it has no such objects.
+  bool optional = false;
 };
 
 std::span<const KindInfo> all_kinds();

@@ -11,6 +11,11 @@ TEST(Kind, IsFoundByBothVersionsOfKueue) {
   EXPECT_EQ(find_kind("kueue.x-k8s.io/v1beta1", "Cohort"), Kind::kCohort);
   EXPECT_EQ(find_kind("kueue.x-k8s.io/v1beta2", "AdmissionCheck"), Kind::kAdmissionCheck);
   EXPECT_EQ(find_kind("node.k8s.io/v1", "RuntimeClass"), Kind::kRuntimeClass);
+  EXPECT_EQ(find_kind("kueue.x-k8s.io/v1beta1", "ProvisioningRequestConfig"),
+            Kind::kProvisioningRequestConfig);
+  EXPECT_EQ(find_kind("autoscaling.x-k8s.io/v1", "ProvisioningRequest"),
+            Kind::kProvisioningRequest);
+  EXPECT_EQ(find_kind("v1", "PodTemplate"), Kind::kPodTemplate);
   EXPECT_EQ(find_kind("v1", "Pod"), Kind::kPod);
   EXPECT_EQ(find_kind("batch/v1", "Job"), Kind::kJob);
 }
@@ -20,6 +25,13 @@ TEST(Kind, IsNotFoundUnderAnotherGroupOrVersion) {
   EXPECT_FALSE(find_kind("batch/v1beta1", "Job"));
   EXPECT_FALSE(find_kind("kueue.x-k8s.io/v1alpha1", "Topology"));
   EXPECT_FALSE(find_kind("", ""));
+}
+
+// Ours are installed with us; those of Kubernetes are always there.
+TEST(Kind, OnlyTheAutoscalersMayBeMissing) {
+  for (const KindInfo& about : all_kinds()) {
+    EXPECT_EQ(about.optional, about.kind == Kind::kProvisioningRequest) << about.name;
+  }
 }
 
 TEST(Kind, NamesObjects) {

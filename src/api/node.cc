@@ -1,5 +1,7 @@
 #include "api/node.h"
 
+#include "api/object_meta.h"
+
 namespace phalanx::api {
 
 Node read_node(const JsonReader& object) {
@@ -13,9 +15,13 @@ Node read_node(const JsonReader& object) {
   const JsonReader status = object.object("status");
   node.allocatable = read_resources(status, "allocatable");
   node.ready = false;
+  node.reports = false;
   status.each("conditions", [&](const json::value& value, const std::string& path) {
     const JsonReader condition(&value, path, object.status());
-    if (condition.string("type") == "Ready") node.ready = condition.string("status") == "True";
+    if (condition.string("type") != "Ready") return;
+    node.ready = condition.string("status") == "True";
+    node.reports = true;
+    node.ready_changed = read_time(condition, "lastTransitionTime");
   });
   return node;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct Node {
   std::vector<Taint> taints;
   bool unschedulable = false;
   bool ready = true;
+  // Since when its Ready condition says so; nullopt: it has none, or it does not say.
+  std::optional<Time> ready_changed = {};
+  bool reports = true;  // it has a Ready condition
 };
 
 // Reads a Node object as the API server prints it. A node without a Ready condition is not ready.

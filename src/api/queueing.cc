@@ -198,7 +198,14 @@ Cohort read_cohort(const JsonReader& object) {
 }
 
 AdmissionCheck read_admission_check(const JsonReader& object) {
-  return {read_object_meta(object), object.object("spec").required_string("controllerName")};
+  const JsonReader spec = object.object("spec");
+  const JsonReader parameters = spec.object("parameters");
+  return {read_object_meta(object),
+          spec.required_string("controllerName"),
+          parameters.string("apiGroup"),
+          parameters.string("name"),
+          read_conditions(object.object("status")),
+          parameters.string("kind")};
 }
 
 RuntimeClass read_runtime_class(const JsonReader& object) {

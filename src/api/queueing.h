@@ -159,6 +159,10 @@ struct Cohort {
 struct AdmissionCheck {
   ObjectMeta meta;
   std::string controller_name;
+  std::string parameters_group;  // what it is set up by; empty: nothing
+  std::string parameters_name;
+  Conditions conditions;
+  std::string parameters_kind = {};
 };
 
 Namespace read_namespace(const JsonReader& object);

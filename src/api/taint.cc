@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "api/object_meta.h"
+
 namespace phalanx::api {
 
 std::string Taint::text() const {
@@ -44,8 +46,8 @@ std::vector<Taint> read_taints(const JsonReader& reader, std::string_view field)
   reader.each(field, [&](const json::value& value, const std::string& path) {
     const JsonReader taint(&value, path, reader.status());
     taint.allow_only({"key", "value", "effect", "timeAdded"});
-    taints.push_back(
-        {taint.required_string("key"), taint.string("value"), taint.required_string("effect")});
+    taints.push_back({taint.required_string("key"), taint.string("value"),
+                      taint.required_string("effect"), read_time(taint, "timeAdded")});
     if (reader.status().ok() && !known_effect(taints.back().effect)) {
       taint.report("effect", fmt::format("\"{}\" is not NoSchedule, PreferNoSchedule or NoExecute",
                                          taints.back().effect));
@@ -59,14 +61,15 @@ std::vector<Toleration> read_tolerations(const JsonReader& reader, std::string_v
   reader.each(field, [&](const json::value& value, const std::string& path) {
     const JsonReader toleration(&value, path, reader.status());
     toleration.allow_only({"key", "operator", "value", "effect", "tolerationSeconds"});
-    (void)toleration.optional_integer("tolerationSeconds", std::numeric_limits<int64_t>::min(),
-                                      std::numeric_limits<int64_t>::max());
     const std::string op = toleration.string("operator", "Equal");
     if (op != "Equal" && op != "Exists") {
       toleration.report("operator", fmt::format("\"{}\" is not Equal or Exists", op));
     }
-    Toleration read{toleration.string("key"), op == "Exists", toleration.string("value"),
-                    toleration.string("effect")};
+    Toleration read{
+        toleration.string("key"), op == "Exists", toleration.string("value"),
+        toleration.string("effect"),
+        toleration.optional_integer("tolerationSeconds", std::numeric_limits<int64_t>::min(),
+                                    std::numeric_limits<int64_t>::max())};
     if (read.key.empty() && !read.exists) {
       toleration.report("key", "is required unless the operator is Exists");
     }

@@ -55,13 +55,15 @@ class TaintReading : public ::testing::Test {
 
 TEST_F(TaintReading, ReadsBothKinds) {
   const JsonReader spec = reader(
-      R"({"taints":[{"key":"k","value":"v","effect":"NoExecute","timeAdded":"now"}],
+      R"({"taints":[{"key":"k","value":"v","effect":"NoExecute","timeAdded":"2026-01-02T03:04:05Z"}],
           "tolerations":[{"operator":"Exists"},{"key":"k","value":"v","effect":"NoSchedule"},
                          {"key":"k","operator":"Exists","tolerationSeconds":300}]})");
-  EXPECT_EQ(read_taints(spec, "taints"), (std::vector<Taint>{{"k", "v", "NoExecute"}}));
+  const auto taints = read_taints(spec, "taints");
+  EXPECT_EQ(taints, (std::vector<Taint>{{"k", "v", "NoExecute"}}));
+  EXPECT_EQ(format_time(taints[0].added.value()), "2026-01-02T03:04:05Z");
   EXPECT_EQ(read_tolerations(spec, "tolerations"),
             (std::vector<Toleration>{
-                {"", true, "", ""}, {"k", false, "v", "NoSchedule"}, {"k", true, "", ""}}));
+                {"", true, "", ""}, {"k", false, "v", "NoSchedule"}, {"k", true, "", "", 300}}));
   EXPECT_TRUE(read_taints(spec, "absent").empty());
   EXPECT_EQ(problem(), "");
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
 
@@ -68,7 +69,78 @@ std::optional<bool> whether(const Conditions& conditions, std::string_view type)
   return condition->holds;
 }
 
+constexpr std::array<std::pair<std::string_view, CheckState>, 4> kCheckStates{
+    {{"Pending", CheckState::kPending},
+     {"Ready", CheckState::kReady},
+     {"Retry", CheckState::kRetry},
+     {"Rejected", CheckState::kRejected}}};
+
+PodSetUpdate read_update(const JsonReader& reader) {
+  PodSetUpdate update{reader.string("name", kDefaultPodSet),   reader.string_map("labels"),
+                      reader.string_map("annotations"),        reader.string_map("nodeSelector"),
+                      read_tolerations(reader, "tolerations"), {}};
+  reader.each("tolerations", [&](const json::value& value, const std::string& /*path*/) {
+    update.toleration_documents.push_back(value);
+  });
+  return update;
+}
+
+AdmissionCheckStatus read_check(const JsonReader& reader) {
+  AdmissionCheckStatus check;
+  check.name = reader.string("name");
+  const std::string state = reader.string("state", "Pending");
+  const auto known =
+      std::ranges::find(kCheckStates, state, &std::pair<std::string_view, CheckState>::first);
+  if (known == kCheckStates.end()) {
+    reader.report("state", fmt::format("\"{}\" is not Pending, Ready, Retry or Rejected", state));
+  } else {
+    check.state = known->second;
+  }
+  check.message = reader.string("message");
+  check.changed = read_time(reader, "lastTransitionTime").value_or(Time{});
+  check.retries = static_cast<int32_t>(reader.integer("retryCount", 0, 0, kMaxSeconds));
+  if (const auto after = reader.optional_integer("requeueAfterSeconds", 0, kMaxSeconds)) {
+    check.requeue_after_seconds = static_cast<int32_t>(*after);
+  }
+  reader.each("podSetUpdates", [&](const json::value& value, const std::string& path) {
+    check.updates.push_back(read_update(JsonReader(&value, path, reader.status())));
+  });
+  return check;
+}
+
+void read_progress(const JsonReader& status, Workload& workload) {
+  status.each("admissionChecks", [&](const json::value& value, const std::string& path) {
+    workload.admission_checks.push_back(read_check(JsonReader(&value, path, status.status())));
+  });
+  if (status.has("requeueState")) {
+    const JsonReader requeue = status.object("requeueState");
+    workload.requeue = {static_cast<int32_t>(requeue.integer("count", 0, 0, kMaxSeconds)),
+                        read_time(requeue, "requeueAt")};
+  }
+  status.each("unhealthyNodes", [&](const json::value& value, const std::string& path) {
+    workload.unhealthy_nodes.push_back(JsonReader(&value, path, status.status()).string("name"));
+  });
+  workload.past_execution_seconds = static_cast<int32_t>(
+      status.integer("accumulatedPastExecutionTimeSeconds", 0, 0, kMaxSeconds));
+}
+
+json::object strings_json(const std::map<std::string, std::string>& strings) {
+  json::object object;
+  for (const auto& [key, value] : strings) object[key] = value;
+  return object;
+}
+
+json::object update_json(const PodSetUpdate& update) {
+  json::object object{{"name", update.pod_set}};
+  if (!update.labels.empty()) object["labels"] = strings_json(update.labels);
+  if (!update.annotations.empty()) object["annotations"] = strings_json(update.annotations);
+  if (!update.node_selector.empty()) object["nodeSelector"] = strings_json(update.node_selector);
+  if (!update.toleration_documents.empty()) object["tolerations"] = update.toleration_documents;
+  return object;
+}
+
 void read_status(const JsonReader& status, Workload& workload) {
+  read_progress(status, workload);
   workload.conditions = read_conditions(status);
   workload.quota_reserved = whether(workload.conditions, "QuotaReserved");
   workload.admitted = whether(workload.conditions, "Admitted");
@@ -83,6 +155,20 @@ void read_status(const JsonReader& status, Workload& workload) {
     const JsonReader entry(&value, path, status.status());
     workload.evictions[{entry.string("reason"), entry.string("underlyingCause")}] =
         static_cast<int32_t>(entry.integer("count", 0, 0, std::numeric_limits<int32_t>::max()));
+  });
+}
+
+// Templates are large: they are kept only where a check is still to be passed.
+void keep_templates(const JsonReader& spec, Workload& workload) {
+  if (std::ranges::find(workload.admission_checks, CheckState::kPending,
+                        &AdmissionCheckStatus::state) == workload.admission_checks.end()) {
+    return;
+  }
+  size_t index = 0;
+  spec.each("podSets", [&](const json::value& value, const std::string& path) {
+    const json::value* document = JsonReader(&value, path, spec.status()).find("template");
+    if (document != nullptr) workload.pod_sets[index].document = *document;
+    ++index;
   });
 }
 
@@ -112,6 +198,9 @@ PodSetAssignment read_assignment(const JsonReader& reader) {
   if (const auto count = reader.optional_integer("count", 0, kMaxPods)) {
     assignment.count = static_cast<int32_t>(*count);
   }
+  if (const auto delayed = reader.optional_string("delayedTopologyRequest")) {
+    assignment.delayed_topology = *delayed == "Pending";
+  }
   assignment.path = reader.path_of("topologyAssignment");
   if (const json::value* raw = reader.find("topologyAssignment")) {
     assignment.topology_assignment = *raw;
@@ -127,6 +216,37 @@ int32_t Workload::preemptions() const {
     if (why.first == "Preempted") times += count;
   }
   return static_cast<int32_t>(std::min<int64_t>(times, std::numeric_limits<int32_t>::max()));
+}
+
+std::optional<std::chrono::seconds> Workload::execution_left() const {
+  if (!maximum_execution_seconds) return std::nullopt;
+  return std::chrono::seconds(
+      std::max<int64_t>(0, int64_t{*maximum_execution_seconds} - past_execution_seconds));
+}
+
+bool Workload::topology_is_delayed() const {
+  return admission && std::ranges::any_of(*admission, [](const PodSetAssignment& assignment) {
+           return assignment.delayed_topology.value_or(false);
+         });
+}
+
+json::array admission_checks_json(const std::vector<AdmissionCheckStatus>& checks) {
+  json::array list;
+  for (const AdmissionCheckStatus& check : checks) {
+    const auto state = std::ranges::find(kCheckStates, check.state,
+                                         &std::pair<std::string_view, CheckState>::second);
+    json::object object{{"name", check.name},
+                        {"state", state->first},
+                        {"message", check.message},
+                        {"lastTransitionTime", format_time(check.changed)}};
+    if (check.retries > 0) object["retryCount"] = check.retries;
+    if (check.requeue_after_seconds) object["requeueAfterSeconds"] = *check.requeue_after_seconds;
+    json::array updates;
+    for (const PodSetUpdate& update : check.updates) updates.push_back(update_json(update));
+    if (!updates.empty()) object["podSetUpdates"] = std::move(updates);
+    list.push_back(std::move(object));
+  }
+  return list;
 }
 
 const WorkloadPodSet* Workload::find_pod_set(std::string_view pod_set) const {
@@ -145,6 +265,7 @@ Workload read_workload(const JsonReader& object) {
   read_spec(object.object("spec"), workload);
   const JsonReader status = object.object("status");
   read_status(status, workload);
+  keep_templates(object.object("spec"), workload);
   if (!status.has("admission")) return workload;
   const JsonReader admission = status.object("admission");
   workload.cluster_queue = admission.string("clusterQueue");
