@@ -58,12 +58,14 @@ void NodeFilter::exclude(uint32_t leaf, Exclusion reason) {
 }
 
 void NodeFilter::apply_taints(const std::vector<api::Toleration>& tolerations) {
+  // Whoever tolerates a taint for some seconds only would be ended after these: no place to start.
+  std::vector<api::Toleration> lasting = tolerations;
+  std::erase_if(lasting, [](const api::Toleration& one) { return one.seconds.has_value(); });
   // Few distinct sets of taints stand on many nodes: judge each set once.
   untolerated_.assign(cluster_.taint_set_count(), nullptr);
   bool any = false;
   for (size_t set = 0; set < untolerated_.size(); ++set) {
-    untolerated_[set] =
-        api::first_untolerated(cluster_.taints(topology::TaintSetId(set)), tolerations);
+    untolerated_[set] = api::first_untolerated(cluster_.taints(topology::TaintSetId(set)), lasting);
     any |= untolerated_[set] != nullptr;
   }
   if (!any) return;

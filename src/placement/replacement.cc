@@ -65,7 +65,10 @@ class Replacer {
       if (!first_kept_) first_kept_ = leaf;
       remaining_[*leaf] += domain.count;
     }
-    if (auto problem = check_request()) return failure(std::move(*problem));
+    if (request_) {  // the rest relies on it
+      auto problem = problem_of_request(tree_, *pod_set_.topology, options_);
+      if (problem) return failure(std::move(*problem));
+    }
     if (failed.size() > 1 && lost_ == 0) {
       return Replacement{{}, *pod_set_.previous};
     }
@@ -81,19 +84,6 @@ class Replacer {
  private:
   using Placed = std::expected<void, UnitFailure>;
   using Confinement = std::optional<topology::DomainRange>;
-
-  // What is wrong with the request itself, as for a first placement; the rest relies on it.
-  [[nodiscard]] std::optional<std::string> check_request() const {
-    if (!request_) return std::nullopt;
-    api::TopologyRequest request = *pod_set_.topology;
-    const std::string highest = tree_.level_key(0);
-    if (request.required == api::kAutoLevel) request.required = highest;
-    if (request.preferred == api::kAutoLevel) request.preferred = highest;
-    const int32_t one_slice = constraints_.empty() ? 1 : constraints_[0].size;
-    const auto plan = plan_levels(tree_, request, one_slice, options_);
-    if (!plan) return plan.error().message;
-    return std::nullopt;
-  }
 
   Placed replace(bool one) {
     const int lowest = constraints_.empty() ? tree_.lowest() : level_of(constraints_[0].topology);
@@ -115,7 +105,7 @@ class Replacer {
     }
   }
 
-  // Of a level that check_request has seen.
+  // Of a level of the request, which is known to be good.
   [[nodiscard]] int level_of(const std::string& key) const { return *tree_.find_level(key); }
 
   // The required domain that the remaining pods are in.
@@ -269,6 +259,19 @@ class Replacer {
 };
 
 }  // namespace
+
+std::optional<std::string> problem_of_request(const topology::DomainTree& tree,
+                                              api::TopologyRequest request,
+                                              const Options& options) {
+  const std::string& highest = tree.level_key(0);
+  if (request.required == api::kAutoLevel) request.required = highest;
+  if (request.preferred == api::kAutoLevel) request.preferred = highest;
+  const auto layers = request.constraints();
+  const int32_t one_slice = layers.empty() ? 1 : layers[0].size;
+  const auto plan = plan_levels(tree, request, one_slice, options);
+  if (!plan) return plan.error().message;
+  return std::nullopt;
+}
 
 std::expected<Replacement, UnitFailure> replace_failed(topology::Cluster& cluster, TreeId tree,
                                                        UnitPlacer& placer, const PodSet& pod_set,

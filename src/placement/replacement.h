@@ -7,6 +7,7 @@
 #pragma once
 
 #include <expected>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,11 @@ struct Replacement {
   PodsByLeaf added;                    // the pods that got new places
   api::TopologyAssignment assignment;  // all pods
 };
+
+// What is wrong with the request of pods that are to be moved, as for a first placement; nullopt:
+// nothing is.
+std::optional<std::string> problem_of_request(const topology::DomainTree& tree,
+                                              api::TopologyRequest request, const Options& options);
 
 // Leaves the new pods charged to the cluster; the caller holds an Attempt.
 std::expected<Replacement, UnitFailure> replace_failed(topology::Cluster& cluster, TreeId tree,

@@ -69,6 +69,13 @@ NodeId Cluster::node_with_host(std::string_view hostname) const {
   return host.valid() ? host_nodes_[host.value] : NodeId();
 }
 
+bool Cluster::host_in_use(std::string_view hostname) const {
+  const HostId host = host_names_.find(hostname);
+  return host.valid() && std::ranges::any_of(used_, [&](const auto& column) {
+           return host.value < column.size() && column[host.value] != 0;
+         });
+}
+
 std::optional<api::Node> Cluster::node(NodeId id) const {
   if (!present(id)) return std::nullopt;
   const NodeRecord& record = nodes_[id.value];

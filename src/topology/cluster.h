@@ -129,6 +129,10 @@ class Cluster {
 
   // The leaf that an assignment's values name: the hostname, or one value for each level.
   std::optional<uint32_t> find_leaf(TreeId tree, std::span<const std::string> values);
+  // The same, also of nodes that take no pods now.
+  std::optional<uint32_t> find_any_leaf(TreeId tree, std::span<const std::string> values);
+  // A node that took no pods where it is now has no leaf yet: it gets one.
+  void need_leaf(TreeId tree, std::string_view hostname);
   std::vector<std::string> path(const DomainTree& tree, int level, uint32_t domain) const;
 
   [[nodiscard]] const std::string& text(StringId id) const { return strings_.text(id); }
@@ -146,6 +150,8 @@ class Cluster {
   // The node that has the hostname label, invalid if none has.
   [[nodiscard]] NodeId node_with_host(std::string_view hostname) const;
   [[nodiscard]] bool present(NodeId id) const { return id.valid() && nodes_[id.value].present; }
+  // Whether admitted workloads use anything of the host, be it there or not.
+  [[nodiscard]] bool host_in_use(std::string_view hostname) const;
   // As it was put, but without what it has nothing of; nullopt if it is not there.
   [[nodiscard]] std::optional<api::Node> node(NodeId id) const;
 

@@ -125,7 +125,12 @@ TEST_F(ClusterTest, NodesThatTakeNoPartAreCountedByReason) {
   put_with("other", [](api::Node& node) { node.labels["pool"] = "cpu"; });
   put_with("sick", [](api::Node& node) { node.ready = false; });
   put_with("cordoned", [](api::Node& node) { node.unschedulable = true; });
-  EXPECT_EQ(paths(id, 2), (Paths{"/b1/r1/good"}));
+  // Those that take no pods now have their place all the same: pods may be there.
+  EXPECT_EQ(paths(id, 2), (Paths{"/b1/r1/cordoned", "/b1/r1/good", "/b1/r1/sick"}));
+  EXPECT_EQ(cluster_.tree(id).active_leaf_count(), 1U);
+  const std::vector<std::string> sick{"sick"};
+  EXPECT_FALSE(cluster_.find_leaf(id, sick));
+  EXPECT_TRUE(cluster_.find_any_leaf(id, sick));
   const LeftOutNodes left_out = cluster_.left_out(id);
   EXPECT_EQ(left_out.lacking_level, (std::vector<uint32_t>{1, 1, 0}));
   EXPECT_EQ(left_out.other_flavor, 1U);

@@ -91,7 +91,7 @@ void Cluster::rebuild(TreeId id) {
   ++tree.structure_;
 }
 
-// Sorts the paths of all active nodes by text and lays the domains out in that order.
+// Sorts the paths of all nodes by text and lays the domains out in that order.
 void Cluster::build_structure(DomainTree& tree) {
   const size_t level_count = tree.spec_.levels.size();
   struct Entry {
@@ -101,7 +101,7 @@ void Cluster::build_structure(DomainTree& tree) {
   std::vector<Entry> entries;
   std::vector<StringId> values;
   for (size_t node = 0; node < nodes_.size(); ++node) {
-    if (!active(nodes_[node])) continue;
+    if (!nodes_[node].present) continue;
     std::vector<StringId> path = node_path(tree, nodes_[node]);
     if (path.empty()) continue;
     values.insert(values.end(), path.begin(), path.end());
@@ -153,18 +153,25 @@ void Cluster::build_structure(DomainTree& tree) {
 }
 
 std::optional<uint32_t> Cluster::find_leaf(TreeId id, std::span<const std::string> values) {
-  const DomainTree& view = tree(id);
-  std::optional<uint32_t> leaf;
-  if (!view.by_host()) {
-    leaf = find_path(view, values);
-  } else if (!values.empty()) {
-    const HostId host = host_names_.find(values.back());
-    if (host.valid() && host_nodes_[host.value].valid()) {
-      leaf = view.leaf_of(host_nodes_[host.value]);
-    }
-  }
-  if (leaf && !view.leaf_active(*leaf)) return std::nullopt;
+  const auto leaf = find_any_leaf(id, values);
+  if (leaf && !tree(id).leaf_active(*leaf)) return std::nullopt;
   return leaf;
+}
+
+std::optional<uint32_t> Cluster::find_any_leaf(TreeId id, std::span<const std::string> values) {
+  const DomainTree& view = tree(id);
+  if (!view.by_host()) return find_path(view, values);
+  const NodeId node = values.empty() ? NodeId() : node_with_host(values.back());
+  return node.valid() ? view.leaf_of(node) : std::nullopt;
+}
+
+void Cluster::need_leaf(TreeId id, std::string_view hostname) {
+  const NodeId node = node_with_host(hostname);
+  DomainTree& view = *trees_[id.value];
+  if (!node.valid() || view.stale_) return;
+  const std::vector<StringId> path = node_path(view, nodes_[node.value]);
+  const auto leaf = view.leaf_of(node);
+  if (!path.empty() && (!leaf || !path_is(view, *leaf, path))) view.stale_ = true;
 }
 
 std::optional<uint32_t> Cluster::find_path(const DomainTree& tree,
