@@ -49,11 +49,11 @@ spec:
 )");
   }
 
-  Output tell_check(const std::string& controller) {
+  Output tell_check(const std::string& controller, const std::string& more = "") {
     return tell(
         "{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, "
         "metadata: {name: check}, spec: {controllerName: " +
-        controller + "}}");
+        controller + "}" + more + "}");
   }
 
   Activity activity() {
@@ -73,14 +73,15 @@ TEST_F(ActivityTest, ACheckThatIsNotThereIsMissed) {
             "Can't admit new workloads: references missing AdmissionCheck(s): check.");
 }
 
-TEST_F(ActivityTest, ChecksOfOtherControllersAreNotSupportedYet) {
+TEST_F(ActivityTest, ACheckHasToBeActive) {
   tell_queue("{nodeLabels: {pool: gpu}, topologyName: tree}");
   tell_check("example.com/budget");
   EXPECT_EQ(activity().reason, "AdmissionCheckInactive");
-  EXPECT_TRUE(
-      activity().message.contains("AdmissionCheck \"check\" is of the controller "
-                                  "example.com/budget, whose checks are not supported yet"))
-      << activity().message;
+  EXPECT_EQ(activity().message,
+            "Can't admit new workloads: references inactive AdmissionCheck(s): check.");
+  tell_check("example.com/budget",
+             ", status: {conditions: [{type: Active, status: 'True', reason: Ready}]}");
+  EXPECT_TRUE(activity().active) << activity().message;
 }
 
 TEST_F(ActivityTest, MultiKueueAndATopologyDoNotGoTogether) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/admission_checks.h"
+#include "core/pods_ready.h"
 #include "core/preemption.h"
 #include "core/quota_holders.h"
 
@@ -20,10 +22,10 @@ class Appraiser : public quota::FlavorMarket {
         queue_(queue),
         request_(request),
         question_(question),
-        placement_(state, request_, options()) {
+        placement_(state, request_, options(), delayed_flavors(state, queue)) {
     preemptor_.queue = state_.ledger.tree().queue(queue.meta.name);
     preemptor_.priority = workload.priority;
-    preemptor_.created = workload.object.meta.created;
+    preemptor_.created = waits_since(state, workload);
     preemptor_.policy = queue.preemption;
     if (const auto restraint = restraint_of(workload, state.now)) {
       preemptor_.spares_since = restraint->since;
@@ -178,9 +180,9 @@ class Appraiser : public quota::FlavorMarket {
   }
 
   [[nodiscard]] std::optional<Time> end_of(const quota::Holder& holder) const {
-    const auto seconds = state_.workloads.at(holder.workload).object.maximum_execution_seconds;
-    if (!seconds) return std::nullopt;
-    return holder.reserved + std::chrono::seconds(*seconds);
+    const auto left = state_.workloads.at(holder.workload).object.execution_left();
+    if (!left) return std::nullopt;
+    return holder.reserved + *left;
   }
 
   void take_out(const quota::Holder& holder) {

@@ -59,6 +59,38 @@ struct AdmissionFairSharing {
   bool operator==(const AdmissionFairSharing&) const = default;
 };
 
+// Whose pods must be ready before anybody else is admitted.
+enum class BlockScope : uint8_t {
+  kNobody,
+  kCluster,       // everybody's
+  kClusterQueue,  // those of its own ClusterQueue
+  kFlavor,        // those that use a flavor which it would use
+};
+
+// All or nothing in time: who is admitted has to get its pods ready, and keep them so.
+struct WaitForPodsReady {
+  Duration timeout = std::chrono::minutes(5);     // from admission until all are ready
+  std::optional<Duration> recovery_timeout = {};  // until they are again; nullopt: for ever
+  BlockScope blocks = BlockScope::kNobody;
+  bool back_by_creation = false;                // whoever is sent back stands where it stood
+  std::optional<int32_t> limit = {};            // how often it is sent back; nullopt: for ever
+  Duration backoff = std::chrono::seconds(60);  // the first one; each is twice the one before
+  Duration longest_backoff = std::chrono::seconds(3600);
+
+  bool operator==(const WaitForPodsReady&) const = default;
+};
+
+// When a place on a node is given up for another one.
+struct NodeReplacement {
+  bool enabled = true;             // gate TASFailedNodeReplacement
+  bool fail_fast = true;           // gate ...FailFast: tried once, then it is evicted
+  bool on_pod_termination = true;  // gate TASReplaceNodeOnPodTermination
+  bool after_fixed_time = false;   // gate TASReplaceNodeDueToNotReadyOverFixedTime
+  bool on_taints = true;           // gate TASReplaceNodeOnNodeTaints
+
+  bool operator==(const NodeReplacement&) const = default;
+};
+
 struct Configuration {
   // Jobs without a queue name are suspended too, and wait until they get one.
   bool manage_jobs_without_queue_name = false;
@@ -72,6 +104,8 @@ struct Configuration {
   std::optional<AdmissionFairSharing> admission_fair_sharing;
   // The first of a BestEffortFIFO queue that waited so long gets a place held. nullopt: nobody.
   std::optional<Duration> head_reservation_after;
+  std::optional<WaitForPodsReady> wait_for_pods_ready;  // nullopt: off
+  NodeReplacement node_replacement;
   placement::Options placement;  // gates TASProfileMixed, TASBalancedPlacement, ...
 
   bool operator==(const Configuration&) const = default;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <limits>
 #include <set>
 #include <span>
 
@@ -23,6 +24,7 @@ class QueueingReader {
     read_resources_section(configuration.resources);
     configuration.fair_sharing = read_fair_sharing();
     configuration.admission_fair_sharing = read_admission_fair_sharing();
+    configuration.wait_for_pods_ready = read_wait_for_pods_ready();
     if (dialect_ == Dialect::kOurs && root_.has("headReservation")) {
       const JsonReader reader = root_.object("headReservation");
       check_fields(reader, root_.find("headReservation"), {"after"});
@@ -108,6 +110,66 @@ class QueueingReader {
     }
     sharing.resource_weights = read_weights(reader);
     return sharing;
+  }
+
+  [[nodiscard]] std::optional<WaitForPodsReady> read_wait_for_pods_ready() const {
+    const json::value* section = root_.find("waitForPodsReady");
+    if (section == nullptr || section->is_null()) return std::nullopt;
+    const JsonReader reader = root_.object("waitForPodsReady");
+    if (dialect_ == Dialect::kOurs) {
+      check_fields(reader, section,
+                   {"enable", "timeout", "recoveryTimeout", "blockAdmission", "blockAdmissionScope",
+                    "requeuingStrategy"});
+    } else {
+      check_fields(reader, section,
+                   {"enable", "timeout", "recoveryTimeout", "blockAdmission", "requeuingStrategy"});
+    }
+    // In v1beta1 it had to be asked for, and blocked and timed out sooner by default.
+    const bool old = dialect_ == Dialect::kKueueV1Beta1;
+    WaitForPodsReady wait;
+    wait.timeout = read_duration(reader, "timeout",
+                                 old ? std::chrono::minutes(5) : std::chrono::minutes(30), false);
+    if (reader.has("recoveryTimeout")) {
+      wait.recovery_timeout = read_duration(reader, "recoveryTimeout", {}, false);
+    }
+    if (reader.boolean("blockAdmission", old)) wait.blocks = BlockScope::kCluster;
+    read_scope(reader, wait);
+    read_requeuing(reader, wait);
+    if (!reader.boolean("enable", !old)) return std::nullopt;
+    return wait;
+  }
+
+  static void read_scope(const JsonReader& reader, WaitForPodsReady& wait) {
+    const auto scope = reader.optional_string("blockAdmissionScope");
+    if (!scope) return;
+    if (wait.blocks == BlockScope::kNobody) {
+      reader.report("blockAdmissionScope", "says nothing unless blockAdmission is true; set it");
+    }
+    if (*scope == "ClusterQueue") {
+      wait.blocks = BlockScope::kClusterQueue;
+    } else if (*scope == "ResourceFlavor") {
+      wait.blocks = BlockScope::kFlavor;
+    } else if (*scope != "Cluster") {
+      reader.report("blockAdmissionScope",
+                    fmt::format("\"{}\" is not Cluster, ClusterQueue or ResourceFlavor", *scope));
+    }
+  }
+
+  void read_requeuing(const JsonReader& wait_reader, WaitForPodsReady& wait) const {
+    const JsonReader reader = wait_reader.object("requeuingStrategy");
+    check_fields(reader, wait_reader.find("requeuingStrategy"),
+                 {"timestamp", "backoffLimitCount", "backoffBaseSeconds", "backoffMaxSeconds"});
+    constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+    wait.back_by_creation = read_flag(reader, "timestamp", "Eviction", "Creation");
+    if (const auto limit = reader.optional_integer("backoffLimitCount", 0, kMost)) {
+      wait.limit = static_cast<int32_t>(*limit);
+    }
+    const auto seconds = [&](std::string_view field, Duration fallback, int64_t least) {
+      const int64_t usual = std::chrono::duration_cast<std::chrono::seconds>(fallback).count();
+      return std::chrono::seconds(reader.integer(field, usual, least, kMost));
+    };
+    wait.backoff = seconds("backoffBaseSeconds", wait.backoff, 0);
+    wait.longest_backoff = seconds("backoffMaxSeconds", wait.longest_backoff, 1);
   }
 
   [[nodiscard]] static std::map<std::string, double> read_weights(const JsonReader& reader) {

@@ -1,5 +1,5 @@
-// The parts of the configuration that are about queueing: what quota counts, fair sharing, and
-// places that are held (docs/reference/queueing.md).
+// The parts of the configuration that are about queueing: what quota counts, fair sharing, places
+// that are held, and how long pods may take to be ready (docs/reference/queueing.md).
 #pragma once
 
 #include <string>

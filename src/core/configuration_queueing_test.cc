@@ -139,5 +139,79 @@ TEST(QueueingConfigurationTest, TheGateOfBoostsApplies) {
   EXPECT_TRUE(read("featureGates: {PriorityBoost: true}").priority_boost);
 }
 
+TEST(QueueingConfigurationTest, ReadsHowLongPodsMayTake) {
+  constexpr std::string_view kFields = R"(
+waitForPodsReady:
+  timeout: 10m
+  recoveryTimeout: 3m
+  blockAdmission: true
+  requeuingStrategy: {timestamp: Creation, backoffLimitCount: 5, backoffBaseSeconds: 10, backoffMaxSeconds: 100}
+)";
+  WaitForPodsReady wait;
+  wait.timeout = minutes(10);
+  wait.recovery_timeout = minutes(3);
+  wait.blocks = BlockScope::kCluster;
+  wait.back_by_creation = true;
+  wait.limit = 5;
+  wait.backoff = std::chrono::seconds(10);
+  wait.longest_backoff = std::chrono::seconds(100);
+  for (const std::string_view version : {kOurs, kKueue}) {
+    EXPECT_EQ(read(kFields, version).wait_for_pods_ready, wait);
+  }
+  const auto at_once =
+      read("waitForPodsReady: {requeuingStrategy: {backoffBaseSeconds: 0}}").wait_for_pods_ready;
+  EXPECT_EQ(at_once->backoff, Duration{});
+  EXPECT_FALSE(read("").wait_for_pods_ready);
+  EXPECT_FALSE(read("waitForPodsReady: {enable: false, timeout: 1m}").wait_for_pods_ready);
+}
+
+TEST(QueueingConfigurationTest, DefaultsOfReadinessAreThoseOfTheVersion) {
+  const auto now = read("waitForPodsReady: {}", kKueue).wait_for_pods_ready;
+  ASSERT_TRUE(now);
+  EXPECT_EQ(now->timeout, minutes(30));
+  EXPECT_EQ(now->blocks, BlockScope::kNobody);
+  EXPECT_EQ(now->recovery_timeout, std::nullopt);
+  EXPECT_EQ(now->limit, std::nullopt);
+  // In v1beta1 it was off unless asked for, and blocked.
+  EXPECT_FALSE(read("waitForPodsReady: {}", kOlderKueue).wait_for_pods_ready);
+  const auto then = read("waitForPodsReady: {enable: true}", kOlderKueue).wait_for_pods_ready;
+  ASSERT_TRUE(then);
+  EXPECT_EQ(then->timeout, minutes(5));
+  EXPECT_EQ(then->blocks, BlockScope::kCluster);
+}
+
+TEST(QueueingConfigurationTest, BlockingHasAScopeOfOurs) {
+  const auto scope = [](const std::string& text) {
+    return read("waitForPodsReady: {blockAdmission: true, blockAdmissionScope: " + text + "}")
+        .wait_for_pods_ready->blocks;
+  };
+  EXPECT_EQ(scope("Cluster"), BlockScope::kCluster);
+  EXPECT_EQ(scope("ClusterQueue"), BlockScope::kClusterQueue);
+  EXPECT_EQ(scope("ResourceFlavor"), BlockScope::kFlavor);
+  EXPECT_EQ(
+      problem("waitForPodsReady: {blockAdmission: true, blockAdmissionScope: Rack}"),
+      "c.yaml: waitForPodsReady.blockAdmissionScope: \"Rack\" is not Cluster, ClusterQueue or "
+      "ResourceFlavor");
+  EXPECT_EQ(problem("waitForPodsReady: {blockAdmissionScope: Cluster}"),
+            "c.yaml: waitForPodsReady.blockAdmissionScope: says nothing unless blockAdmission is "
+            "true; set it");
+  const auto kueue =
+      parse("waitForPodsReady: {blockAdmission: true, blockAdmissionScope: ClusterQueue}", kKueue);
+  ASSERT_TRUE(kueue);
+  EXPECT_EQ(kueue->warnings,
+            std::vector<std::string>{"c.yaml: waitForPodsReady.blockAdmissionScope: "
+                                     "is not used here"});
+}
+
+TEST(QueueingConfigurationTest, BadReadinessIsSaid) {
+  EXPECT_EQ(problem("waitForPodsReady: {timeout: 0s}"),
+            "c.yaml: waitForPodsReady.timeout: must be more than 0; write how long, such as 10m");
+  EXPECT_EQ(problem("waitForPodsReady: {timeuot: 5m}"),
+            "c.yaml: waitForPodsReady.timeuot: is no field of this configuration; did you mean "
+            "`timeout`?");
+  EXPECT_NE(problem("waitForPodsReady: {requeuingStrategy: {timestamp: Never}}"), "");
+  EXPECT_NE(problem("waitForPodsReady: {requeuingStrategy: {backoffLimitCount: -1}}"), "");
+}
+
 }  // namespace
 }  // namespace phalanx::core

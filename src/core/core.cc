@@ -4,11 +4,20 @@
 
 #include "base/check.h"
 #include "core/job_controller.h"
+#include "core/misplaced_pods.h"
 #include "core/names.h"
+#include "core/provisioning_config.h"
 #include "core/queue_controller.h"
 #include "core/workload_controller.h"
 
 namespace phalanx::core {
+namespace {
+
+std::optional<Time> earlier(std::optional<Time> a, std::optional<Time> b) {
+  return a && b ? std::min(*a, *b) : a ? a : b;
+}
+
+}  // namespace
 
 Core::Core(Configuration configuration, const Adapters& adapters)
     : adapters_(adapters), scheduler_(state_, outbox_, journal_) {
@@ -25,6 +34,8 @@ std::vector<api::Kind> Core::watched_kinds() const {
                           Kind::kCohort,        Kind::kAdmissionCheck,
                           Kind::kClusterQueue,  Kind::kLocalQueue,
                           Kind::kWorkload,      Kind::kPod};
+  kinds.insert(kinds.end(),
+               {Kind::kPodTemplate, Kind::kProvisioningRequestConfig, Kind::kProvisioningRequest});
   for (const Kind kind : adapters_.kinds()) kinds.push_back(kind);
   return kinds;
 }
@@ -33,15 +44,15 @@ Output Core::step(Time now, std::vector<Event> events) {
   CHECK(now >= state_.now);
   state_.now = now;
   for (Event& event : events) take_in(event);
+  if (synced_) ring_alarms();
   for (const std::string& workload : std::exchange(pods_changed_, {})) workload_changed(workload);
   if (std::exchange(members_changed_, false)) {
     state_.ledger.set_members(state_.cluster_queues, state_.cohorts);
   }
   if (synced_) run_controllers();
   std::optional<Time> wake_at = outbox_.next_attempt();
-  if (const auto own = synced_ ? scheduler_.wake_at() : std::nullopt) {
-    wake_at = wake_at ? std::min(*wake_at, *own) : *own;
-  }
+  if (synced_) wake_at = earlier(wake_at, scheduler_.wake_at());
+  if (!alarms_by_time_.empty()) wake_at = earlier(wake_at, alarms_by_time_.begin()->first);
   return {outbox_.take_writes(now), outbox_.take_notices(), journal_.take(), wake_at};
 }
 
@@ -63,10 +74,12 @@ void Core::take_in(Event& event) {
     forget_object(*deleted);
   } else if (auto* listed = std::get_if<Listed>(&event)) {
     for (const api::ObjectKey& key : state_.known.missing_from(*listed)) object_deleted(key);
+    if (listed->kind == api::Kind::kProvisioningRequest) provisioning_is_served();
   } else if (auto* finished = std::get_if<WriteFinished>(&event)) {
     write_finished(*finished);
   } else {
     synced_ = true;
+    for (const auto& [name, workload] : state_.workloads) state_.places_changed(name);
   }
 }
 
@@ -100,6 +113,8 @@ void Core::write_finished(const WriteFinished& result) {
     for (Notice& notice : finished->notices) outbox_.notify(std::move(notice));
   }
   if (result.outcome == WriteOutcome::kRefused) tell_refusal(finished->write, result.message);
+  if (finished->write.verb == Verb::kCreate) creation_finished(finished->write, result);
+  name_settled(key);
   if (key.kind == api::Kind::kPod) {
     if (certain) expected_.erase(name);
     pod_settled(key, name);
@@ -162,6 +177,7 @@ void Core::run_controllers() {
       dirty_.erase(dirty_.begin());
       carry_out(reconcile(key));
     }
+    end_misplaced_pods();
     run_ungater();
     decided = scheduler_.pass();
     for (const api::ObjectKey& queue : scheduler_.take_touched()) dirty_.insert(queue);
@@ -174,8 +190,14 @@ Verdict Core::reconcile(const api::ObjectKey& key) {
   const std::string name = full_name(key);
   using api::Kind;
   switch (key.kind) {
-    case Kind::kWorkload:
-      return reconcile_workload(state_, name);
+    case Kind::kWorkload: {
+      const std::optional<Time> again = provision(name);
+      Verdict verdict = reconcile_workload(state_, name);
+      set_alarm(key, earlier(again, verdict.wake_at));
+      return verdict;
+    }
+    case Kind::kAdmissionCheck:
+      return reconcile_admission_check(state_, name);
     case Kind::kTopology:
       return reconcile_topology(state_, name);
     case Kind::kResourceFlavor:
@@ -218,6 +240,34 @@ void Core::carry_out(Verdict verdict) {
   outbox_.submit(std::move(*verdict.write), std::move(verdict.notices));
 }
 
+void Core::set_alarm(const api::ObjectKey& key, std::optional<Time> at) {
+  if (const auto known = alarms_.find(key); known != alarms_.end()) {
+    if (known->second == at) return;
+    alarms_by_time_.erase({known->second, key});
+    alarms_.erase(known);
+  }
+  if (!at) return;
+  alarms_[key] = *at;
+  alarms_by_time_.emplace(*at, key);
+}
+
+void Core::ring_alarms() {
+  while (!alarms_by_time_.empty() && alarms_by_time_.begin()->first <= state_.now) {
+    const api::ObjectKey key = alarms_by_time_.begin()->second;
+    set_alarm(key, std::nullopt);
+    workload_changed(full_name(key));
+  }
+}
+
+void Core::end_misplaced_pods() {
+  for (const std::string& pod : std::exchange(to_check_, {})) {
+    auto verdict = end_if_misplaced(state_, pod);
+    if (!verdict) continue;
+    carry_out(std::move(*verdict));
+    state_.account.mark_ending(pod);
+  }
+}
+
 void Core::run_ungater() {
   for (const std::string& name : std::exchange(to_ungate_, {})) {
     Ungating ungating = ungate(state_, outbox_, expected_, name);
@@ -248,6 +298,10 @@ void Core::run_ungater() {
 
 void Core::report_drift() {
   for (const std::string& name : state_.account.take_drifted()) {
+    if (scheduler_.assumed(name)) {  // its pods are where they were promised to be until now
+      state_.account.look_again(name);
+      continue;
+    }
     std::vector<Drift> drift = state_.account.drift(name);
     auto& reported = reported_drift_[name];
     const bool changed = reported != drift;

@@ -70,6 +70,9 @@ class Core {
   void put(const api::ObjectKey& key, api::ClusterQueue body);
   void put(const api::ObjectKey& key, api::LocalQueue body);
   void put(const api::ObjectKey& key, api::Workload body);
+  void put(const api::ObjectKey& key, api::ProvisioningRequestConfig body);
+  void put(const api::ObjectKey& key, api::ProvisioningRequest body);
+  void put(const api::ObjectKey& key, api::StoredPodTemplate body);
   void remove_pod(const std::string& name);
   void remove_workload(const std::string& name);
   void remove_job(const api::ObjectKey& key);
@@ -85,6 +88,18 @@ class Core {
   void flavor_changed(const std::string& name);
   void topology_changed(const std::string& name);
   void priority_classes_changed();
+  // Of core_provisioning.cc.
+  // Returns when to be asked again, though nothing changes.
+  std::optional<Time> provision(const std::string& workload);
+  void provisioning_config_changed(const std::string& name);
+  void made_object_seen(const api::ObjectKey& key);
+  void forget_made_object(const api::ObjectKey& key);
+  void made_object_deleted(const api::ObjectKey& key);
+  void mark_workload_of(const api::ObjectMeta& made_for_it);
+  void name_settled(const api::ObjectKey& key);
+  void creation_finished(const Write& write, const WriteFinished& result);
+  void try_provisioning_again(const std::string& workload);
+  void provisioning_is_served();
   void mark(api::Kind kind, const std::string& name);
   void mark_queues_of(const std::string& workload);
   void mark_job_of(const WorkloadState& workload);
@@ -92,6 +107,13 @@ class Core {
   void run_controllers();
   [[nodiscard]] Verdict reconcile(const api::ObjectKey& key);
   void carry_out(Verdict verdict);
+  // Asks about the object again at this time; nullopt: only when something changes.
+  void set_alarm(const api::ObjectKey& key, std::optional<Time> at);
+  void ring_alarms();
+  void node_changed(const std::string& host, const std::string& node);
+  void follow_health(const std::string& host);
+  void remove_node(const std::string& name);
+  void end_misplaced_pods();
   void tell_problem_of_job(const api::ObjectKey& key);
   void run_ungater();
   void report_drift();
@@ -106,7 +128,12 @@ class Core {
   std::set<api::ObjectKey> dirty_;
   std::set<std::string> to_ungate_;     // workloads
   std::set<std::string> pods_changed_;  // workloads: looked at once a step, however many pods
-  Expected expected_;                   // pods that are being un-gated, with their domains
+  std::set<std::string> to_check_;      // pods: their place may be another's now
+  std::map<api::ObjectKey, Time> alarms_;
+  std::set<std::pair<Time, api::ObjectKey>> alarms_by_time_;
+  Expected expected_;  // pods that are being un-gated, with their domains
+  // Workloads, by an object that they want to write while another write of it is under way.
+  std::map<api::ObjectKey, std::set<std::string>> waiting_for_write_;
   std::set<std::string> rank_warned_;
   std::map<api::ObjectKey, std::string> told_problems_;  // of jobs
   std::map<std::string, std::string> told_circles_;      // by Cohort

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/core.h"
+#include "core/index.h"
 #include "core/job_controller.h"
 #include "core/names.h"
 #include "core/workload_status.h"
@@ -15,14 +16,6 @@ namespace {
 bool same_spec(const api::ObjectMeta& a, const api::ObjectMeta& b) {
   return a.generation == b.generation && a.generation != 0 &&
          a.deleted.has_value() == b.deleted.has_value() && a.uid == b.uid;
-}
-
-template <typename Index>
-void erase_from(Index& index, const std::string& key, const std::string& value) {
-  const auto found = index.find(key);
-  if (found == index.end()) return;
-  found->second.erase(value);
-  if (found->second.empty()) index.erase(found);
 }
 
 }  // namespace
@@ -47,19 +40,6 @@ void Core::put(const api::ObjectKey& key, api::Namespace body) {
   }
 }
 
-void Core::put(const api::ObjectKey& key, Node body) {
-  const auto result = state_.account.put_node(body.spec, body.meta.created);
-  if (result) {
-    left_out_.erase(key.name);
-    return;
-  }
-  const std::string& why = result.error().message;
-  if (std::exchange(left_out_[key.name], why) == why) return;
-  journal_.record(state_.now,
-                  {"leave-out-node", key, {{key.text(), body.meta.resource_version}}, why, {}});
-  outbox_.notify({key, body.meta.uid, true, "LeftOut", why});
-}
-
 void Core::put(const api::ObjectKey& key, Pod body) {
   const std::string name = full_name(key);
   const auto old = state_.pods.find(name);
@@ -74,6 +54,7 @@ void Core::put(const api::ObjectKey& key, Pod body) {
   }
   pods_changed_.insert(body.workload);
   body.requests.clear();  // the account has them
+  to_check_.insert(name);
   state_.pods[name] = std::move(body);
   pod_settled(key, name);
 }
@@ -164,8 +145,12 @@ void Core::put(const api::ObjectKey& key, api::Cohort body) {
 
 void Core::put(const api::ObjectKey& key, api::AdmissionCheck body) {
   const auto old = state_.admission_checks.find(key.name);
-  const bool same = old != state_.admission_checks.end() && same_spec(old->second.meta, body.meta);
+  const bool same = old != state_.admission_checks.end() &&
+                    same_spec(old->second.meta, body.meta) &&
+                    api::holds(old->second.conditions, names::kActive) ==
+                        api::holds(body.conditions, names::kActive);
   state_.admission_checks[key.name] = std::move(body);
+  mark(key.kind, key.name);
   if (!same) admission_check_changed(key.name);
 }
 
@@ -195,10 +180,17 @@ void Core::put(const api::ObjectKey& key, api::Workload body) {
   if (const WorkloadState* old = state_.workload(name)) {
     mark_queues_of(name);
     erase_from(state_.workloads_of_local_queue, old->local_queue(), name);
+    erase_from(state_.workloads_with_quota_of, old->object.cluster_queue, name);
     erase_from(state_.workloads_of_job, old->job_uid(), name);
     mark_job_of(*old);
   }
   WorkloadState workload = derive_workload(state_, std::move(body));
+  const WorkloadState* before = state_.workload(name);
+  const bool moved = before == nullptr || before->assignments != workload.assignments;
+  // Our own word about a refusal is no reason to try again.
+  if (before == nullptr || !same_spec(before->object.meta, workload.object.meta)) {
+    try_provisioning_again(name);
+  }
   if (const WorkloadState* old = state_.workload(name);
       old != nullptr && old->reserved() && old->priority != workload.priority) {
     scheduler_.configuration_changed();  // others may preempt it now
@@ -207,7 +199,17 @@ void Core::put(const api::ObjectKey& key, api::Workload body) {
   if (state_.immovable.erase(name) > 0) scheduler_.configuration_changed();
   if (!workload.job_uid().empty()) state_.workloads_of_job[workload.job_uid()].insert(name);
   state_.workloads_of_local_queue[workload.local_queue()].insert(name);
+  if (const std::string& queue = workload.object.cluster_queue; !queue.empty()) {
+    state_.workloads_with_quota_of[queue].insert(name);
+  }
   state_.workloads[name] = std::move(workload);
+  state_.places_changed(name);
+  if (moved) {
+    const auto pods = state_.pods_of_workload.find(name);
+    if (pods != state_.pods_of_workload.end()) {
+      to_check_.insert(pods->second.begin(), pods->second.end());
+    }
+  }
   to_ungate_.insert(name);
   workload_changed(name);
 }
@@ -219,14 +221,19 @@ void Core::remove_workload(const std::string& name) {
   scheduler_.forget(name);
   scheduler_.forget_assumption(name);
   state_.hold(name, std::nullopt);
-  scheduler_.follow_holding(name);
   erase_from(state_.workloads_of_local_queue, workload->local_queue(), name);
+  erase_from(state_.workloads_with_quota_of, workload->object.cluster_queue, name);
   erase_from(state_.workloads_of_job, workload->job_uid(), name);
   mark_job_of(*workload);
   std::erase_if(rank_warned_,
                 [&](const std::string& warned) { return warned.starts_with(name + "/"); });
   state_.immovable.erase(name);
+  try_provisioning_again(name);
   state_.workloads.erase(name);
+  state_.troubled_hosts.erase(name);
+  // Only now: while it is there it may count as one whose nodes or pods are to be looked after.
+  scheduler_.follow_holding(name);
+  set_alarm(key_of(api::Kind::kWorkload, name), std::nullopt);
 }
 
 void Core::workload_changed(const std::string& name) {
@@ -275,9 +282,19 @@ void Core::cluster_queue_changed(const std::string& name) {
   scheduler_.configuration_changed();
   mark(api::Kind::kClusterQueue, name);
   for (const auto& [flavor, object] : state_.flavors) mark(api::Kind::kResourceFlavor, flavor);
-  const auto found = state_.local_queues_of_cluster_queue.find(name);
-  if (found == state_.local_queues_of_cluster_queue.end()) return;
-  for (const std::string& local_queue : found->second) local_queue_changed(local_queue);
+  if (const auto found = state_.local_queues_of_cluster_queue.find(name);
+      found != state_.local_queues_of_cluster_queue.end()) {
+    for (const std::string& local_queue : found->second) local_queue_changed(local_queue);
+  }
+  // Those whose LocalQueue is gone, or belongs to another ClusterQueue by now, keep their quota.
+  const auto holders = state_.workloads_with_quota_of.find(name);
+  if (holders == state_.workloads_with_quota_of.end()) return;
+  for (const std::string& workload : holders->second) {
+    const auto local = state_.local_queues.find(state_.workloads.at(workload).local_queue());
+    const bool is_marked =
+        local != state_.local_queues.end() && local->second.cluster_queue == name;
+    if (!is_marked) workload_changed(workload);
+  }
 }
 
 // What a cohort has may be lent to anybody in its tree, and a circle that it closes or opens
@@ -394,7 +411,7 @@ void Core::object_deleted(const api::ObjectKey& key) {
       return workloads_of_namespace_changed(name, false);
     case Kind::kNode:
       left_out_.erase(name);
-      return state_.account.remove_node(name);
+      return remove_node(name);
     case Kind::kPod:
       return remove_pod(name);
     case Kind::kLimitRange:
@@ -436,6 +453,12 @@ void Core::object_deleted(const api::ObjectKey& key) {
     }
     case Kind::kWorkload:
       return remove_workload(name);
+    case Kind::kProvisioningRequestConfig:
+      state_.provisioning_configs.erase(name);
+      return provisioning_config_changed(name);
+    case Kind::kProvisioningRequest:
+    case Kind::kPodTemplate:
+      return made_object_deleted(key);
     case Kind::kEvent:
       return;
     case Kind::kJob:

@@ -94,6 +94,15 @@ api::ResourceAmounts requests_of(const State& state, const api::PodTemplate& pod
   return resources.effective(defaults);
 }
 
+// A host is known by its name; whoever writes the levels above it, too, says no more.
+void reduce_to_hosts(api::TopologyAssignment& assignment) {
+  if (assignment.levels.size() <= 1 || assignment.levels.back() != api::kHostnameLabel) return;
+  assignment.levels.erase(assignment.levels.begin(), assignment.levels.end() - 1);
+  for (api::DomainAssignment& domain : assignment.domains) {
+    domain.values.erase(domain.values.begin(), domain.values.end() - 1);
+  }
+}
+
 void decode_assignments(const api::Workload& object, WorkloadState& workload) {
   workload.assignments.resize(object.pod_sets.size());
   if (!object.admission) return;
@@ -104,6 +113,7 @@ void decode_assignments(const api::Workload& object, WorkloadState& workload) {
       workload.problem = decoded.error().message;
       continue;
     }
+    reduce_to_hosts(*decoded);
     for (size_t i = 0; i < object.pod_sets.size(); ++i) {
       if (object.pod_sets[i].name == assignment.pod_set) workload.assignments[i] = *decoded;
     }

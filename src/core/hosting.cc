@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/json_path.h"
+#include "base/printable.h"
 
 namespace phalanx::core {
 namespace {
@@ -12,12 +13,9 @@ constexpr size_t kLongestMessage = 1024;
 // Names of objects may be as long as those of Events may, and these have a number at their end.
 constexpr size_t kLongestSubject = 230;
 
-// Cut at the beginning of a character, not within one.
 std::string shortened(const std::string& text) {
   if (text.size() <= kLongestMessage) return text;
-  size_t end = kLongestMessage - 3;
-  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
-  return text.substr(0, end) + "...";
+  return cut_to(text, kLongestMessage - 3) + "...";
 }
 
 }  // namespace

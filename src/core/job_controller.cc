@@ -8,8 +8,10 @@
 
 #include "base/sha256.h"
 #include "core/adapter.h"
+#include "core/injection.h"
 #include "core/names.h"
 #include "core/outbox.h"
+#include "core/pods_ready.h"
 #include "core/priority.h"
 #include "core/workload_status.h"
 
@@ -154,6 +156,7 @@ class Pair {
     if (job_.finished) return finish();
     if (auto verdict = keep_in_step()) return std::move(*verdict);
     if (auto verdict = report_reclaimable()) return std::move(*verdict);
+    if (auto verdict = report_ready()) return std::move(*verdict);
     const bool may_run = workload_->admitted() && !workload_->evicted() &&
                          workload_->object.active && !workload_->object.meta.deleted;
     if (may_run && job_.suspended) return start();
@@ -310,9 +313,26 @@ class Pair {
     return verdict;
   }
 
+  std::optional<Verdict> report_ready() {
+    if (!state_.configuration.wait_for_pods_ready || !workload_->admitted() ||
+        workload_->evicted() || job_.suspended) {
+      return std::nullopt;
+    }
+    const auto condition = pods_ready_now(*workload_, job_);
+    if (!condition) return std::nullopt;
+    StatusChange change(state_, *workload_);
+    change.set(condition->type, condition->holds, condition->reason, condition->message);
+    Verdict verdict;
+    verdict.write = change.write();
+    verdict.decision = decision("readiness", condition->message);
+    return verdict;
+  }
+
   Verdict start() {
     std::vector<Injection> injections;
-    for (size_t i = 0; i < job_.pod_sets.size(); ++i) injections.push_back(injection(i));
+    for (size_t i = 0; i < job_.pod_sets.size(); ++i) {
+      injections.push_back(injection_for(state_, job_, *workload_, i));
+    }
     Verdict verdict;
     verdict.write = merge_patch(key_, job_.meta, adapter_.start_patch(job_, injections));
     const std::string& queue = workload_->object.cluster_queue;
@@ -321,34 +341,6 @@ class Pair {
                                            workload_->object.name)});
     verdict.decision = decision("start", fmt::format("admitted by ClusterQueue {}", queue));
     return verdict;
-  }
-
-  [[nodiscard]] Injection injection(size_t index) const {
-    const api::Workload& object = workload_->object;
-    const std::string& pod_set = job_.pod_sets[index].name;
-    Injection result;
-    result.labels[std::string(names::kPodSetLabel)] = pod_set;
-    result.annotations[std::string(names::kWorkloadAnnotation)] = object.name;
-    const auto assignment =
-        std::ranges::find(*object.admission, pod_set, &api::PodSetAssignment::pod_set);
-    if (assignment == object.admission->end()) return result;
-    if (assignment->count && *assignment->count != job_.pod_sets[index].count) {
-      result.count = assignment->count;
-    }
-    for (const auto& [resource, name] : assignment->flavors) {
-      const api::ResourceFlavor* flavor = state_.flavor(name);
-      if (flavor == nullptr) continue;
-      for (const auto& [key, value] : flavor->node_labels) result.node_selector[key] = value;
-      for (const json::value& toleration : flavor->toleration_documents) {
-        if (std::ranges::find(result.tolerations, toleration) == result.tolerations.end()) {
-          result.tolerations.push_back(toleration);
-        }
-      }
-    }
-    if (assignment->topology_assignment) {
-      result.scheduling_gates.push_back(json::object{{"name", names::kTopologyGate}});
-    }
-    return result;
   }
 
   [[nodiscard]] std::string stop_reason() const {

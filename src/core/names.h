@@ -24,6 +24,18 @@ inline constexpr Name kDefaultPodSet = "main";
 inline constexpr Name kJobIndexLabel = "batch.kubernetes.io/job-completion-index";
 inline constexpr Name kKueueGroup = "kueue.x-k8s.io";
 inline constexpr Name kMultiKueueController = "kueue.x-k8s.io/multikueue";
+inline constexpr Name kProvisioningController = "kueue.x-k8s.io/provisioning-request";
+inline constexpr Name kManagedLabel = "kueue.x-k8s.io/managed";
+// Of Workloads and jobs: parameters of the ProvisioningRequests that are made for them.
+inline constexpr Name kProvisioningParameterPrefix = "provreq.kueue.x-k8s.io/";
+// By these an autoscaler knows which pods use what it provided.
+inline constexpr Name kConsumeRequestAnnotation =
+    "autoscaling.x-k8s.io/consume-provisioning-request";
+inline constexpr Name kProvisioningClassAnnotation = "autoscaling.x-k8s.io/provisioning-class-name";
+// Ours, on what is made for an autoscaler: what a PodTemplate was made of, and of which reservation
+// a ProvisioningRequest is.
+inline constexpr Name kTemplateFingerprintAnnotation = "phalanx.dev/template-fingerprint";
+inline constexpr Name kReservationAnnotation = "phalanx.dev/reservation";
 
 // Conditions of a Workload.
 inline constexpr Name kQuotaReserved = "QuotaReserved";
@@ -32,8 +44,21 @@ inline constexpr Name kEvicted = "Evicted";
 inline constexpr Name kPreempted = "Preempted";  // also the reason of an eviction
 inline constexpr Name kRequeued = "Requeued";
 inline constexpr Name kFinished = "Finished";
-// Condition of a ClusterQueue and of a LocalQueue.
+inline constexpr Name kPodsReady = "PodsReady";
+inline constexpr Name kDeactivationTarget = "DeactivationTarget";
+// Ours: its quota is there and its checks are ready, but places for its pods have been sought in
+// vain since then.
+inline constexpr Name kSecondPassFailed = "phalanx.dev/SecondPassFailed";
+// Condition of a ClusterQueue, of a LocalQueue and of an AdmissionCheck.
 inline constexpr Name kActive = "Active";
+// Conditions of a ProvisioningRequest, beside Failed.
+inline constexpr Name kProvisioned = "Provisioned";
+inline constexpr Name kBookingExpired = "BookingExpired";
+inline constexpr Name kCapacityRevoked = "CapacityRevoked";
+
+// Condition of a pod that was ended because it can never run, and its reason.
+inline constexpr Name kTerminatedByKueue = "TerminatedByKueue";
+inline constexpr Name kUnschedulableOnAssignedNode = "UnschedulableOnAssignedNode";
 
 // Reasons.
 inline constexpr Name kPending = "Pending";
@@ -57,8 +82,25 @@ inline constexpr Name kClusterQueueStopped = "ClusterQueueStopped";
 inline constexpr Name kClusterQueueRestarted = "ClusterQueueRestarted";
 inline constexpr Name kLocalQueueStopped = "LocalQueueStopped";
 inline constexpr Name kLocalQueueRestarted = "LocalQueueRestarted";
+inline constexpr Name kWaitForStart = "WaitForStart";
+inline constexpr Name kStarted = "Started";
+inline constexpr Name kWaitForRecovery = "WaitForRecovery";
+inline constexpr Name kRecovered = "Recovered";
+inline constexpr Name kWaitingForPodsReady = "WaitingForPodsReady";
+inline constexpr Name kPodsReadyTimeout = "PodsReadyTimeout";
+inline constexpr Name kBackoffFinished = "BackoffFinished";
+inline constexpr Name kRequeuingLimitExceeded = "RequeuingLimitExceeded";
+inline constexpr Name kMaximumExecutionTimeExceeded = "MaximumExecutionTimeExceeded";
+inline constexpr Name kNodeFailures = "NodeFailures";
+inline constexpr Name kAdmissionCheck = "AdmissionCheck";
+inline constexpr Name kUnsatisfiedAdmissionChecks = "UnsatisfiedAdmissionChecks";
+inline constexpr Name kPendingDelayedTopologyRequests = "PendingDelayedTopologyRequests";
 inline constexpr Name kSucceeded = "Succeeded";
 inline constexpr Name kFailed = "Failed";
 inline constexpr Name kOwnerNotFound = "OwnerNotFound";
+// Why an AdmissionCheck is not active.
+inline constexpr Name kParametersMissing = "ParametersMissing";
+inline constexpr Name kParametersUnsupported = "ParametersUnsupported";
+inline constexpr Name kParametersNotFound = "ParametersNotFound";
 
 }  // namespace phalanx::core::names

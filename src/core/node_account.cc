@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <utility>
+
 #include "base/check.h"
 
 namespace phalanx::core {
@@ -200,7 +203,8 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   if (pod.workload.empty()) return put_foreign_pod(key, pod);
   const std::string node = node_for(pod);
   if (const auto found = pods_.find(key); found != pods_.end()) {
-    const PodEntry& known = found->second;
+    PodEntry& known = found->second;
+    if (pod.terminating && !std::exchange(known.ending, true)) drifted_.insert(known.workload);
     if (known.node == node && known.bound == !pod.node_name.empty() && known.live == is_live(pod) &&
         known.workload == pod.workload && known.pod_set == pod.pod_set &&
         *known.requests == pod.requests) {
@@ -216,6 +220,7 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   entry.host = cluster_.hostname_of(node.empty() ? pod.node_name : node);
   entry.requests = requests_.take(pod.requests);
   entry.live = is_live(pod);
+  entry.ending = pod.terminating;
   PodEntry& stored = pods_.emplace(key, std::move(entry)).first->second;
   WorkloadEntry& owner = workloads_[stored.workload];
   owner.pods.insert(key);
@@ -234,6 +239,13 @@ void NodeAccount::put_foreign_pod(const std::string& key, const Pod& pod) {
   } else {
     cluster_.put_pod(key, node, pod.requests);
   }
+}
+
+void NodeAccount::mark_ending(const std::string& key) {
+  const auto found = pods_.find(key);
+  if (found == pods_.end()) return;
+  found->second.ending = true;
+  drifted_.insert(found->second.workload);
 }
 
 void NodeAccount::remove_pod(const std::string& key) {
@@ -361,6 +373,26 @@ int64_t NodeAccount::slots(const std::string& workload, const std::string& pod_s
   return slot == slots->second.domains.end() ? 0 : slot->second.assigned;
 }
 
+std::vector<std::string> NodeAccount::workloads_on(const std::string& host) const {
+  std::vector<std::string> found;
+  if (!cluster_.host_in_use(host)) return found;
+  for (const auto& [workload, entry] : workloads_) {
+    const bool there = std::ranges::any_of(entry.pod_sets, [&](const auto& pod_set) {
+      return pod_set.second.by_host() && pod_set.second.domains.contains(host);
+    });
+    if (there) found.push_back(workload);
+  }
+  return found;
+}
+
+std::set<std::string> NodeAccount::workloads_with_pods_on(const std::string& node) const {
+  std::set<std::string> found;
+  const auto pods = pods_on_node_.find(node);
+  if (pods == pods_on_node_.end()) return found;
+  for (const std::string& key : pods->second) found.insert(pods_.at(key).workload);
+  return found;
+}
+
 int64_t NodeAccount::live_pods(const std::string& workload) const {
   const auto owner = workloads_.find(workload);
   if (owner == workloads_.end()) return 0;
@@ -385,6 +417,7 @@ std::vector<Drift> NodeAccount::drift(const std::string& workload) const {
     const PodEntry& pod = pods_.at(key);
     const auto slots = owner->second.pod_sets.find(pod.pod_set);
     if (slots == owner->second.pod_sets.end() || !slots->second.placed) continue;
+    if (pod.ending) continue;
     if (pod.covered || pod.booked) ++actual[{pod.pod_set, pod.domain}];
     any |= pod.booked && !pod.covered;
   }

@@ -72,17 +72,39 @@ class NodeAccount {
 
   void put_pod(const std::string& key, const Pod& pod);
   void remove_pod(const std::string& key);
+  // It is being ended because it is in the wrong place: that is no drift to speak of.
+  void mark_ending(const std::string& key);
 
   // Pods of a pod set that a domain holds for it: a hostname, or the values of all levels with a /
   // between them.
   [[nodiscard]] int64_t slots(const std::string& workload, const std::string& pod_set,
                               const std::string& domain) const;
+  // Workloads that hold a place on the host.
+  [[nodiscard]] std::vector<std::string> workloads_on(const std::string& host) const;
+  // Workloads that have pods on the node, wherever their places are.
+  [[nodiscard]] std::set<std::string> workloads_with_pods_on(const std::string& node) const;
+  // Whether there is a node of this hostname, and which.
+  [[nodiscard]] bool has_host(const std::string& host) const {
+    return cluster_.node_with_host(host).valid();
+  }
+  [[nodiscard]] std::optional<api::Node> node_with_host(const std::string& host) const {
+    return cluster_.node(cluster_.node_with_host(host));
+  }
+  // The hostname of a node, also of one that is gone.
+  [[nodiscard]] std::string host_of(const std::string& node) const {
+    return cluster_.hostname_of(node);
+  }
+  // A node's value of a label, empty if it has none or is gone.
+  [[nodiscard]] std::string label_of_host(const std::string& host, const std::string& label) const {
+    return has_host(host) ? label_of(cluster_.node_with_host(host), label) : "";
+  }
   // Pods of the workload that run or may still run: not terminal, and bound or free to be bound.
   [[nodiscard]] int64_t live_pods(const std::string& workload) const;
   [[nodiscard]] int64_t live_pods(const std::string& workload, const std::string& pod_set) const;
   [[nodiscard]] std::vector<Drift> drift(const std::string& workload) const;
   // Workloads whose drift changed since the last call.
   std::set<std::string> take_drifted() { return std::exchange(drifted_, {}); }
+  void look_again(const std::string& workload) { drifted_.insert(workload); }
 
   topology::Cluster& cluster() { return cluster_; }
   placement::Placer& placer() { return placer_; }
@@ -119,6 +141,7 @@ class NodeAccount {
     bool live = false;
     bool bound = false;  // to the node; otherwise it is free to be bound there
     bool covered = false;
+    bool ending = false;
     bool booked = false;  // by itself; of a covered one: with what it asks for beyond its slot
   };
 

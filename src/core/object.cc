@@ -51,6 +51,11 @@ Pod read_pod(const JsonReader& object, const api::ObjectMeta& meta) {
     pod.scheduling_gates.push_back(value);
   });
   if (!pod.gated) pod.scheduling_gates.clear();
+  if (!pod.gated && pod.node_name.empty() && !pod.terminal()) {
+    object.object("status").each("conditions", [&](const json::value& value, const std::string&) {
+      pod.conditions.push_back(value);
+    });
+  }
   return pod;
 }
 
@@ -71,6 +76,8 @@ void read_body(Object& object, const JsonReader& reader, const api::ObjectMeta& 
       return put(object, read_pod(reader, meta));
     case Kind::kLimitRange:
       return put(object, api::read_limit_range(reader));
+    case Kind::kPodTemplate:
+      return put(object, api::read_stored_pod_template(reader));
     case Kind::kPriorityClass:
     case Kind::kWorkloadPriorityClass:
       return put(object, api::read_priority_class(reader));
@@ -84,6 +91,10 @@ void read_body(Object& object, const JsonReader& reader, const api::ObjectMeta& 
       return put(object, api::read_cohort(reader));
     case Kind::kAdmissionCheck:
       return put(object, api::read_admission_check(reader));
+    case Kind::kProvisioningRequestConfig:
+      return put(object, api::read_provisioning_request_config(reader));
+    case Kind::kProvisioningRequest:
+      return put(object, api::read_provisioning_request(reader));
     case Kind::kClusterQueue:
       return put(object, api::read_cluster_queue(reader));
     case Kind::kLocalQueue:

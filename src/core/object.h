@@ -12,6 +12,7 @@
 #include "api/limit_range.h"
 #include "api/node.h"
 #include "api/object_meta.h"
+#include "api/provisioning.h"
 #include "api/queueing.h"
 #include "api/topology.h"
 #include "api/workload.h"
@@ -34,6 +35,7 @@ struct Pod {
   // Labels that are a number: one of them may say its rank. Which one, its workload knows.
   std::vector<std::pair<std::string, int64_t>> ranks;
   std::map<std::string, std::string> node_selector;
+  json::array conditions;        // as written, while it is neither gated nor bound
   bool gated = false;            // our gate
   json::array scheduling_gates;  // as written, while gated
 
@@ -68,6 +70,7 @@ struct Job {
   // What is wrong with its annotations; empty: nothing.
   std::string problem;
   int32_t active_pods = 0;  // by its status
+  bool pods_ready = false;  // all of them are, or have succeeded
 };
 
 struct Topology {
@@ -91,7 +94,8 @@ struct Object {
   uint64_t resource_version = 0;
   std::variant<Unreadable, api::Namespace, Node, Pod, api::LimitRange, api::PriorityClass,
                api::RuntimeClass, Job, Topology, api::ResourceFlavor, api::Cohort,
-               api::AdmissionCheck, api::ClusterQueue, api::LocalQueue, api::Workload>
+               api::AdmissionCheck, api::ClusterQueue, api::LocalQueue, api::Workload,
+               api::ProvisioningRequestConfig, api::ProvisioningRequest, api::StoredPodTemplate>
       body;
 };
 

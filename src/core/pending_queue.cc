@@ -25,6 +25,7 @@ void PendingQueue::insert_head(const Shape& shape) {
 
 void PendingQueue::put(const PendingEntry& entry, const std::string& shape_text,
                        const std::string& local_queue) {
+  away_.erase(entry.workload);
   const std::string key = local_queue.empty() ? shape_text : local_queue + "\n" + shape_text;
   if (const auto known = entries_.find(entry.workload); known != entries_.end()) {
     if (known->second.entry == entry && known->second.shape == key) return;
@@ -51,7 +52,13 @@ void PendingQueue::set_usage(const std::string& local_queue, double usage) {
   }
 }
 
+void PendingQueue::send_away(const std::string& workload) {
+  remove(workload);
+  away_.insert(workload);
+}
+
 void PendingQueue::remove(const std::string& workload) {
+  away_.erase(workload);
   const auto found = entries_.find(workload);
   if (found == entries_.end()) return;
   const auto shape = shapes_.find(found->second.shape);

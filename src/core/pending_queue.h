@@ -47,6 +47,7 @@ struct No {
   std::optional<uint64_t> takes;     // likewise: what others take may be reclaimed
   std::vector<std::pair<TreeId, uint64_t>> gains;  // of room in these topologies
   std::optional<Time> until = {};                  // then it may ask more of them to go
+  std::optional<uint64_t> readiness = {};          // somebody's pods have to be ready first
 };
 
 class PendingQueue {
@@ -58,10 +59,12 @@ class PendingQueue {
            const std::string& local_queue = "");
   void set_usage(const std::string& local_queue, double usage);
   void remove(const std::string& workload);
+  // It is counted, but not considered: it has to stay away for a while.
+  void send_away(const std::string& workload);
   [[nodiscard]] bool contains(const std::string& workload) const {
     return entries_.contains(workload);
   }
-  [[nodiscard]] size_t size() const { return entries_.size(); }
+  [[nodiscard]] size_t size() const { return entries_.size() + away_.size(); }
 
   // The best of all, and the best of those whose shape is not parked; nullptr if there is none.
   [[nodiscard]] const PendingEntry* first() const;
@@ -119,6 +122,7 @@ class PendingQueue {
   void insert_head(const Shape& shape);
 
   std::map<std::string, Where> entries_;  // by workload
+  std::set<std::string> away_;
   std::map<std::string, Shape> shapes_;
   std::set<Head> all_heads_;    // the first of every shape
   std::set<Head> awake_heads_;  // likewise, of those that are not parked

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "core/names.h"
+#include "core/pods_ready.h"
 #include "quota/fair_share.h"
 
 namespace phalanx::core {
@@ -26,11 +27,11 @@ std::string_view reason_of(quota::Obstacle obstacle) {
   return names::kPending;
 }
 
-PendingEntry entry_of(const WorkloadState& workload) {
-  return {workload.priority, workload.object.meta.created, workload.request.name};
-}
-
 }  // namespace
+
+PendingEntry Scheduler::entry_of(const WorkloadState& workload) const {
+  return {workload.priority, waits_since(state_, workload), workload.request.name};
+}
 
 void Scheduler::forget(const std::string& workload) {
   const auto found = queue_of_.find(workload);
@@ -42,6 +43,7 @@ void Scheduler::forget(const std::string& workload) {
   --pending_in_local_queue_[local_queue_of_.at(workload)];
   local_queue_of_.erase(workload);
   to_tell_.erase(workload);
+  told_blockers_.erase(workload);
   restrained_.erase(workload);
 }
 
@@ -60,7 +62,12 @@ void Scheduler::update(const std::string& name) {
       (known->second != queue->meta.name || local_queue_of_.at(name) != workload->local_queue())) {
     forget(name);
   }
-  queue_up(*workload, *queue);
+  if (backs_off(workload->object, state_.now)) {
+    nominations_.drop(name);
+    queues_[queue->meta.name].send_away(name);
+  } else {
+    queue_up(*workload, *queue);
+  }
   if (!queue_of_.contains(name)) {
     queue_of_[name] = queue->meta.name;
     local_queue_of_[name] = workload->local_queue();
@@ -90,7 +97,8 @@ void Scheduler::queue_up(const WorkloadState& workload, const api::ClusterQueue&
   if (nominations_.find(name) != nullptr) shape += "held for " + name;
   // Who must end in time may use a place that is held.
   if (state_.configuration.head_reservation_after) {
-    shape += fmt::format("ends {}", workload.object.maximum_execution_seconds.value_or(0));
+    const auto left = workload.object.execution_left();
+    shape += fmt::format("ends {}", left ? left->count() : -1);
   }
   if (const auto own = restraint(workload, queue)) {
     shape += "restrained until " + format_time(own->until);
@@ -105,11 +113,14 @@ void Scheduler::follow_holding(const std::string& name) {
   const bool leaves = workload != nullptr && state_.gives_back(*workload);
   state_.ledger.set_leaving(name, leaves || nominations_.is_victim(name));
   nominations_.note_changed(name);
+  follow_readiness(name);
+  follow_places(name);
 }
 
 bool Scheduler::may_have_changed(const No& no, const std::string& cluster_queue) {
   if (no.until && *no.until <= state_.now) return true;
   if (no.configuration != configuration_now()) return true;
+  if (no.readiness && *no.readiness != readiness_) return true;
   if (no.releases && *no.releases != state_.ledger.releases(cluster_queue)) return true;
   if (no.takes && *no.takes != state_.ledger.takes(cluster_queue)) return true;
   for (const auto& [tree, gains] : no.gains) {
@@ -125,8 +136,9 @@ bool Scheduler::pass() {
   for (const std::string& name : nominations_.follow()) {
     queues_.at(nominations_.find(name)->cluster_queue).wake(name);
   }
+  bool decided = replace_nodes();
+  decided |= complete_admissions();
   reconsider_untold();
-  bool decided = false;
   std::map<PendingEntry, std::string> heads;  // the next of every queue, best first
   Borrowers borrowers;                        // likewise, of those that must borrow
   const auto push = [&](const std::string& name, const PendingEntry* next) {
@@ -200,19 +212,29 @@ Scheduler::Step Scheduler::decide(const std::string& cluster_queue, const Pendin
   // Until those that it waits for are gone nobody else is asked to go.
   const bool reservation = held != nullptr && held->reservation;
   const bool waits = held != nullptr && !reservation && !held->awaited.empty();
+  quota::Reservation wanted;
+  wanted.cluster_queue = cluster_queue;
+  // Before it is known what it would take: nobody is asked to go for whoever is blocked.
+  if (const std::string* blocker = blocker_of(workload, wanted)) {
+    block(workload, queue, *blocker);
+    return Step::kDecided;
+  }
   Question question;
   question.may_preempt = !waits;
   question.standing = standing_of(workload, queue);
   const Appraisal appraisal = core::appraise(state_, nominations_, workload, queue, question);
-  quota::Usage usage;
   if (appraisal.assigned) {
-    usage = holding_for(workload, cluster_queue, appraisal.assigned->choices).reservation.usage;
+    wanted = holding_for(workload, cluster_queue, appraisal.assigned->choices).reservation;
+    if (const std::string* blocker = blocker_of(workload, wanted)) {
+      block(workload, queue, *blocker);
+      return Step::kDecided;
+    }
   }
   // Nor does it start with less, or in another flavor: they would have gone for nothing.
   const bool keeps_waiting =
-      waits && (!appraisal.assigned || usage != held->place.reservation.usage);
+      waits && (!appraisal.assigned || wanted.usage != held->place.reservation.usage);
   if (appraisal.assigned && appraisal.assigned->borrows && borrowers != nullptr && !keeps_waiting) {
-    borrowers->emplace(entry, Borrower{cluster_queue, state_.ledger.tree().amounts(usage)});
+    borrowers->emplace(entry, Borrower{cluster_queue, state_.ledger.tree().amounts(wanted.usage)});
     return Step::kBorrows;
   }
   ++decisions_;
@@ -238,20 +260,28 @@ Appraisal Scheduler::appraise(const WorkloadState& workload, const api::ClusterQ
   return core::appraise(state_, nominations_, workload, queue, question);
 }
 
+bool Scheduler::fits_now(const WorkloadState& workload, const api::ClusterQueue& queue) {
+  Question question;
+  question.may_preempt = false;
+  question.standing = standing_of(workload, queue);
+  return core::appraise(state_, nominations_, workload, queue, question).fits();
+}
+
 void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& queue,
                       const Appraisal& appraisal) {
   const std::string name = workload.request.name;
   const api::ObjectKey key = workload_key(workload.object);
   const std::vector<quota::FlavorChoice>& choices = appraisal.assigned->choices;
-  auto write = admission_write(state_, workload, queue.meta.name, choices, appraisal.counts);
-  if (!write) {  // an assignment that no object can hold: waiting does not help
-    const quota::Refused refused{0,
-                                 {{quota::Obstacle::kNoMatchingFlavor, "", write.error().message}}};
+  auto admission = admission_write(state_, workload, queue, choices, appraisal.counts);
+  if (!admission) {  // an assignment that no object can hold: waiting does not help
+    const quota::Refused refused{
+        0, {{quota::Obstacle::kNoMatchingFlavor, "", admission.error().message}}};
     return refuse(workload, queue, refused);
   }
   const std::vector<std::string> behind = held_behind(name, queue.meta.name);
   nominations_.drop(name);
-  const Holding holding = holding_for(workload, queue.meta.name, choices);
+  Holding holding = holding_for(workload, queue.meta.name, choices);
+  holding.reservation.admitted = admission->admitted;
   state_.hold(name, holding);
   recent_usages_.admitted(workload.local_queue(), holding.reservation.usage);
   if (queue.usage_based_admission && state_.configuration.admission_fair_sharing) {
@@ -259,6 +289,7 @@ void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& qu
     queues_.at(queue.meta.name).set_usage(local, recent_usages_.value(local));
   }
   assumed_.insert(name);
+  follow_readiness(name);
   json::array placed;
   for (const quota::FlavorChoice& choice : choices) {
     json::object flavors;
@@ -271,7 +302,7 @@ void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& qu
     }
     placed.push_back(json::object{{"flavors", std::move(flavors)}, {"pods", std::move(domains)}});
   }
-  journal_.record(state_.now, {"admit",
+  journal_.record(state_.now, {admission->admitted ? "admit" : "reserve-quota",
                                key,
                                {{key.text(), workload.object.meta.resource_version},
                                 {"ClusterQueue " + queue.meta.name, queue.meta.resource_version}},
@@ -279,9 +310,13 @@ void Scheduler::admit(const WorkloadState& workload, const api::ClusterQueue& qu
                                {{"podSets", std::move(placed)}}});
   const std::string& uid = workload.object.meta.uid;
   // Quota is reserved in the same moment: one Event says both.
-  outbox_.submit(
-      std::move(*write),
-      {{key, uid, false, "Admitted", fmt::format("Admitted by ClusterQueue {}", queue.meta.name)}});
+  Notice notice{key, uid, false, "Admitted",
+                fmt::format("Admitted by ClusterQueue {}", queue.meta.name)};
+  if (!admission->admitted) {
+    notice.reason = names::kQuotaReserved;
+    notice.message = fmt::format("Quota reserved in ClusterQueue {}", queue.meta.name);
+  }
+  outbox_.submit(std::move(admission->write), {std::move(notice)});
   forget(name);
   // Places that were held for others behind it, and that it has taken: they look for another.
   drop_broken(behind);
@@ -296,9 +331,7 @@ Standing Scheduler::standing_of(const WorkloadState& workload,
       return pending.goes_before(name, other);
     };
   }
-  if (const auto seconds = workload.object.maximum_execution_seconds) {
-    standing.ends_by = state_.now + std::chrono::seconds(*seconds);
-  }
+  if (const auto left = workload.object.execution_left()) standing.ends_by = state_.now + *left;
   // In a strict queue nobody starts before it, unless by recent usage it was not the first before.
   const bool strict =
       queue.strategy == api::QueueingStrategy::kStrictFifo && !queue.usage_based_admission;
@@ -349,6 +382,9 @@ std::optional<Time> Scheduler::wake_at() const {
     if (const auto patience = patience_of(name)) consider(*patience);
   }
   for (const auto& [workload, until] : restrained_) consider(until);
+  for (const auto& [workload, no] : inadmissible_) {
+    if (no.until) consider(*no.until);
+  }
   return next;
 }
 

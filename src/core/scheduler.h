@@ -22,6 +22,7 @@
 #include "core/pending_queue.h"
 #include "core/preemption.h"
 #include "core/recent_usage.h"
+#include "core/replacement.h"
 #include "core/state.h"
 #include "core/workload_status.h"
 
@@ -45,6 +46,10 @@ class Scheduler {
 
   // Something changed that may turn any "no": queues, flavors, topologies, labels, taints.
   void configuration_changed() { ++configuration_; }
+  // Its pods may have become ready, or no longer be: others may be waiting for that.
+  void follow_readiness(const std::string& workload);
+  // It may have lost nodes, or be waiting for its first places.
+  void follow_places(const std::string& workload);
   // Its admission is known to be written, or not to be: what it holds is what its object says.
   void forget_assumption(const std::string& workload) { assumed_.erase(workload); }
   // The API server does not accept what was to be made of it: as a victim it cannot be moved.
@@ -56,6 +61,8 @@ class Scheduler {
 
   // Would it fit now, and if not, why? Changes nothing.
   Appraisal appraise(const WorkloadState& workload, const api::ClusterQueue& queue, bool explain);
+  // The same, but nobody is asked to go: much cheaper where many could be.
+  bool fits_now(const WorkloadState& workload, const api::ClusterQueue& queue);
 
   [[nodiscard]] const PendingQueue* queue(const std::string& cluster_queue) const;
   // Workloads that wait in a queue, parked ones included.
@@ -66,6 +73,7 @@ class Scheduler {
   }
   [[nodiscard]] uint64_t decisions() const { return decisions_; }
   [[nodiscard]] uint64_t preemptions() const { return preemptions_; }
+  [[nodiscard]] uint64_t replacements() const { return replacements_; }
   [[nodiscard]] const Nominations& nominations() const { return nominations_; }
   [[nodiscard]] const RecentUsages& recent_usages() const { return recent_usages_; }
   // When there is something to decide although nothing happens.
@@ -90,6 +98,40 @@ class Scheduler {
     quota::Amounts wanted;
   };
   using Borrowers = std::map<PendingEntry, Borrower>;
+
+  struct NoReplacement {
+    No no;
+    std::vector<std::string> lost;  // the nodes that it was about
+  };
+
+  // Somebody whose pods have to be ready before it may take what it wants; nullptr: nobody's have.
+  [[nodiscard]] const std::string* blocker_of(const WorkloadState& workload,
+                                              const quota::Reservation& wanted) const;
+  [[nodiscard]] bool blocks(const std::string& unready, const std::string& cluster_queue,
+                            const quota::Usage& usage) const;
+  [[nodiscard]] Time unready_since(const std::string& name) const;
+  No no_while_blocked(const std::string& cluster_queue);
+  void block(const WorkloadState& workload, const api::ClusterQueue& queue,
+             const std::string& blocker);
+  // Gives workloads that have lost nodes other places, or evicts them. Returns whether it did.
+  bool replace_nodes();
+  bool replace_nodes_of(const std::string& workload);
+  void move(const WorkloadState& workload, const std::vector<std::string>& lost,
+            const Places& places);
+  bool find_no_place(const WorkloadState& workload, const std::vector<std::string>& lost,
+                     const std::string& why);
+  void evict(const WorkloadState& workload, std::string_view reason, const std::string& message);
+  [[nodiscard]] PendingEntry entry_of(const WorkloadState& workload) const;
+  [[nodiscard]] std::set<PendingEntry> in_turn(const std::set<std::string>& workloads) const;
+  // Admits those whose checks are ready; who had to wait for nodes gets its places now. Returns
+  // whether it did.
+  bool complete_admissions();
+  bool complete_admission_of(const std::string& workload);
+  // There are none for it now: it is tried again, or gives up. Returns whether anything is written.
+  bool miss_places(const WorkloadState& workload, const std::string& why);
+  No no_until_room(const WorkloadState& workload);
+  // Books a place that is about to be written.
+  void assume(const WorkloadState& workload, const Places& places);
 
   Step decide(const std::string& cluster_queue, const PendingEntry& entry, Borrowers* borrowers);
   [[nodiscard]] Borrowers::iterator next_borrower(Borrowers& borrowers);
@@ -150,9 +192,17 @@ class Scheduler {
   std::set<api::ObjectKey> touched_;
   std::set<std::string> to_tell_;           // parked, and busy when they should have been told
   std::map<std::string, Time> restrained_;  // refused while they were, and until when they are
+  std::set<std::string> unready_;           // admitted, and their pods are not (yet) ready
+  uint64_t readiness_ = 0;                  // grows when somebody leaves these
+  std::set<std::string> to_replace_;        // they have lost nodes
+  std::map<std::string, std::string> told_blockers_;  // by who waits for them
+  std::set<std::string> to_admit_;          // they have their quota, and their checks are ready
+  std::map<std::string, No> inadmissible_;  // of these: until something changes
+  std::map<std::string, NoReplacement> irreplaceable_;  // likewise
   uint64_t configuration_ = 0;
   uint64_t decisions_ = 0;
   uint64_t preemptions_ = 0;
+  uint64_t replacements_ = 0;
 };
 
 }  // namespace phalanx::core

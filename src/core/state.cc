@@ -58,7 +58,7 @@ const api::ResourceFlavor* topology_flavor_of(const State& state, const api::Clu
 struct CheckProblems {
   std::vector<std::string> missing;
   std::vector<std::string> with_topology;
-  std::vector<std::string> unsupported;
+  std::vector<std::string> inactive;
 };
 
 CheckProblems check_problems(const State& state, const api::ClusterQueue& queue) {
@@ -77,11 +77,8 @@ CheckProblems check_problems(const State& state, const api::ClusterQueue& queue)
           "AdmissionCheck \"{}\" of {} sends workloads to other clusters, but "
           "ResourceFlavor \"{}\" places them by the Topology \"{}\" of this one",
           reference.name, check->controller_name, flavor->meta.name, flavor->topology_name));
-    } else {
-      problems.unsupported.push_back(
-          fmt::format("AdmissionCheck \"{}\" is of the controller {}, whose checks are not "
-                      "supported yet",
-                      reference.name, check->controller_name));
+    } else if (!api::holds(check->conditions, names::kActive)) {
+      problems.inactive.push_back(reference.name);
     }
   }
   return problems;
@@ -119,6 +116,52 @@ void State::hold_again(const std::string& flavor) {
       break;
     }
   }
+}
+
+std::vector<std::string> State::host_changed(const std::string& host) {
+  std::vector<std::string> concerned = account.workloads_on(host);
+  for (const std::string& name : concerned) {
+    if (in_trouble(host)) {
+      troubled_hosts[name].insert(host);
+    } else if (const auto entry = troubled_hosts.find(name); entry != troubled_hosts.end()) {
+      entry->second.erase(host);
+      if (entry->second.empty()) troubled_hosts.erase(entry);
+    }
+  }
+  return concerned;
+}
+
+void State::places_changed(const std::string& name) {
+  std::set<std::string> troubled;
+  if (const WorkloadState* own = workload(name); own != nullptr && own->reserved()) {
+    for (const auto& assignment : own->assignments) {
+      if (!assignment || assignment->levels.back() != api::kHostnameLabel) continue;
+      for (const api::DomainAssignment& domain : assignment->domains) {
+        if (in_trouble(domain.values.back())) troubled.insert(domain.values.back());
+      }
+    }
+  }
+  if (troubled.empty()) {
+    troubled_hosts.erase(name);
+  } else {
+    troubled_hosts[name] = std::move(troubled);
+  }
+}
+
+int64_t State::live_pods(const std::string& workload, const std::string* pod_set) const {
+  int64_t live =
+      pod_set == nullptr ? account.live_pods(workload) : account.live_pods(workload, *pod_set);
+  if (live == 0) return 0;
+  for (const std::string& name : pods_of_workload.at(workload)) {
+    const Pod& pod = pods.at(name);
+    if (!pod.terminating || pod.terminal() || pod.node_name.empty()) continue;
+    if (pod_set != nullptr && pod.pod_set != *pod_set) continue;
+    const std::string host = account.host_of(pod.node_name);
+    const NodeTrouble* trouble = health.find(host);
+    const bool unheard = trouble != nullptr && (trouble->silent || trouble->not_ready);
+    if (unheard || !account.has_host(host)) --live;
+  }
+  return live;
 }
 
 const api::ResourceFlavor* State::flavor(const std::string& name) const {
@@ -204,9 +247,10 @@ Activity activity_of(const State& state, const api::ClusterQueue& queue) {
     reasons.emplace_back("MultiKueueWithTopology");
     messages.push_back(fmt::format("{}", fmt::join(checks.with_topology, ", ")));
   }
-  if (!checks.unsupported.empty()) {
+  if (!checks.inactive.empty()) {
     reasons.emplace_back("AdmissionCheckInactive");
-    messages.push_back(fmt::format("{}", fmt::join(checks.unsupported, ", ")));
+    messages.push_back(
+        fmt::format("references inactive AdmissionCheck(s): {}", fmt::join(checks.inactive, ",")));
   }
   if (const auto circle = quota::circle_above(queue.cohort, state.cohorts); !circle.empty()) {
     reasons.emplace_back(names::kCohortCycle);
@@ -256,6 +300,22 @@ const std::string* missing_runtime_class(const State& state, const WorkloadState
     if (!name.empty() && !state.runtime_classes.contains(name)) return &name;
   }
   return nullptr;
+}
+
+std::optional<Stop> sent_away(const State& state, const WorkloadState& workload) {
+  const auto sends_away = [&](api::StopPolicy policy) {
+    return policy == api::StopPolicy::kHoldAndDrain ||
+           (policy == api::StopPolicy::kHold && !workload.admitted());
+  };
+  const api::ClusterQueue* queue = find(state.cluster_queues, workload.object.cluster_queue);
+  if (queue != nullptr && sends_away(queue->stop_policy)) {
+    return Stop{names::kClusterQueueStopped, "The ClusterQueue is stopped"};
+  }
+  const api::LocalQueue* local = find(state.local_queues, workload.local_queue());
+  if (local != nullptr && sends_away(local->stop_policy)) {
+    return Stop{names::kLocalQueueStopped, "The LocalQueue is stopped"};
+  }
+  return std::nullopt;
 }
 
 std::optional<QueueProblem> queue_problem(const State& state, const WorkloadState& workload) {

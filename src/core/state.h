@@ -10,6 +10,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "api/topology_assignment.h"
@@ -17,6 +18,7 @@
 #include "core/configuration.h"
 #include "core/known_objects.h"
 #include "core/node_account.h"
+#include "core/node_health.h"
 #include "core/object.h"
 #include "placement/pod_set.h"
 #include "quota/ledger.h"
@@ -57,6 +59,16 @@ struct Holding {
   bool operator==(const Holding&) const = default;
 };
 
+// Something that could not be created for a Workload. It is tried again when something else would
+// be written, or after a while.
+struct ProvisioningRefusal {
+  std::string workload;
+  std::string why;
+  uint64_t fingerprint = 0;  // of the document
+  int32_t attempts = 0;
+  Time again_at{};
+};
+
 struct State {
   Time now{};
   Configuration configuration;
@@ -75,20 +87,32 @@ struct State {
   std::map<std::string, api::ClusterQueue> cluster_queues;
   std::map<std::string, api::LocalQueue> local_queues;  // by full name, as are the rest
   std::map<std::string, WorkloadState> workloads;
+  std::map<std::string, api::ProvisioningRequestConfig> provisioning_configs;  // by name
+  std::map<std::string, api::ProvisioningRequest> provisioning_requests;
+  // Those that were made for a Workload, by their labels or owners.
+  std::map<std::string, api::StoredPodTemplate> pod_templates;
   std::map<std::string, Pod> pods;  // those that carry a workload annotation
   std::map<api::ObjectKey, Job> jobs;
 
   // Indexes.
   std::map<std::string, std::set<std::string>> workloads_of_job;  // by uid
   std::map<std::string, std::set<std::string>> workloads_of_local_queue;
+  std::map<std::string, std::set<std::string>> workloads_with_quota_of;  // by ClusterQueue
   std::map<std::string, std::set<std::string>> local_queues_of_cluster_queue;
   std::map<std::string, std::set<std::string>> pods_of_workload;
   std::map<std::string, std::set<std::string>> gated_pods_of_workload;  // of these, by our gate
   std::map<std::string, api::ObjectKey> job_of_uid;
+  std::map<std::string, std::set<std::string>> requests_of_workload;   // by its uid, as the next
+  std::map<std::string, std::set<std::string>> templates_of_workload;  // PodTemplates
+  // Kept in memory only: after a restart everything is tried again.
+  std::map<api::ObjectKey, ProvisioningRefusal> provisioning_refusals;
 
   quota::Ledger ledger;
   NodeAccount account;
   std::map<std::string, Holding> holdings;  // as booked in both
+  NodeHealth health;
+  // By workload: hosts of its assignment that are gone, or that something is wrong with.
+  std::map<std::string, std::set<std::string>> troubled_hosts;
   // Whom the API server did not let us evict, as they are now: nobody is to wait for them.
   std::set<std::string> immovable;
 
@@ -97,6 +121,20 @@ struct State {
   bool hold(const std::string& workload, std::optional<Holding> holding);
   // Books once more what workloads hold that are placed in a flavor whose tree is another one now.
   void hold_again(const std::string& flavor);
+
+  // A node has come or gone, or its health is another. Returns the workloads that are placed there.
+  std::vector<std::string> host_changed(const std::string& host);
+  // The workload may be placed elsewhere now.
+  void places_changed(const std::string& workload);
+  [[nodiscard]] bool in_trouble(const std::string& host) const {
+    return !account.has_host(host) || health.find(host) != nullptr;
+  }
+
+  // Pods of a workload that run or may still run, of one pod set or of all. Those that are being
+  // deleted on a node that is gone or not ready are not waited for: nobody is there to end them,
+  // and what they take of their node nobody can have either.
+  [[nodiscard]] int64_t live_pods(const std::string& workload,
+                                  const std::string* pod_set = nullptr) const;
 
   [[nodiscard]] const api::ResourceFlavor* flavor(const std::string& name) const;
   [[nodiscard]] const api::ClusterQueue* cluster_queue_of(const WorkloadState& workload) const;
@@ -136,6 +174,14 @@ struct QueueProblem {
   std::string message;
 };
 std::optional<QueueProblem> queue_problem(const State& state, const WorkloadState& workload);
+
+// Why a workload may not keep the quota that it has: HoldAndDrain of its queues sends everybody
+// away, Hold those that are not admitted yet. nullopt: it may.
+struct Stop {
+  std::string_view reason;
+  std::string_view message;
+};
+std::optional<Stop> sent_away(const State& state, const WorkloadState& workload);
 
 // Derives everything of a WorkloadState from its object (core/derive_workload.cc).
 WorkloadState derive_workload(const State& state, api::Workload object);

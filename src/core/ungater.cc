@@ -6,6 +6,8 @@
 #include <algorithm>
 
 #include "core/names.h"
+#include "core/node_health.h"
+#include "core/slices.h"
 
 namespace phalanx::core {
 namespace {
@@ -13,16 +15,12 @@ namespace {
 // One place of an assignment with those who have it.
 struct Domain {
   std::vector<std::string> values;
-  int64_t slots = 0;
-  int64_t held = 0;  // of these: not done for good
+  int64_t held = 0;  // places, without those of ranks that are done for good
   int64_t taken = 0;
-};
+  bool lost = false;  // its node is: nobody is sent there
 
-std::optional<int64_t> rank_of(const Pod& pod, const std::string& label) {
-  const auto found = std::ranges::find(pod.ranks, label, &std::pair<std::string, int64_t>::first);
-  if (found == pod.ranks.end()) return std::nullopt;
-  return found->second;
-}
+  [[nodiscard]] bool free() const { return !lost && taken < held; }
+};
 
 class PodSetUngater {
  public:
@@ -32,6 +30,7 @@ class PodSetUngater {
         outbox_(outbox),
         expected_(expected),
         workload_(workload),
+        index_of_pod_set_(index),
         pod_set_(workload.object.pod_sets[index]),
         assignment_(*workload.assignments[index]) {}
 
@@ -40,8 +39,10 @@ class PodSetUngater {
     for (const auto& [name, pod] : pods) sort_in(name, *pod);
     if (waiting_.empty()) return;
     const std::string problem = rank_problem();
-    if (problem.empty()) {
+    if (problem.empty() && in_order()) {
       by_rank(result);
+    } else if (problem.empty()) {
+      by_slice(result);
     } else {
       if (has_ranks_) result.rank_problems.emplace_back(pod_set_.name, problem);
       greedily(result);
@@ -57,14 +58,17 @@ class PodSetUngater {
 
   void read_domains() {
     const bool by_host = assignment_.levels.back() == api::kHostnameLabel;
+    const LostNodes lost = by_host ? lost_nodes(state_, workload_) : LostNodes();
     for (const api::DomainAssignment& domain : assignment_.domains) {
-      // Where ranks are done for good nobody comes back; only pods without a rank look there.
-      const int64_t held = by_host ? state_.account.slots(workload_.request.name, pod_set_.name,
-                                                          domain.values.back())
-                                   : domain.count;
-      index_.emplace(domain.values, domains_.size());
-      domains_.push_back({domain.values, domain.count, std::min<int64_t>(held, domain.count), 0});
-      for (int32_t i = 0; i < domain.count; ++i) domain_of_rank_.push_back(domains_.size() - 1);
+      // A host may have ranks that are no neighbours: it stands there once for each run of them.
+      const auto [known, added] = index_.emplace(domain.values, domains_.size());
+      if (added) domains_.push_back({domain.values, 0, 0, lost.why.contains(domain.values.back())});
+      Domain& place = domains_[known->second];
+      place.held = by_host ? state_.account.slots(workload_.request.name, pod_set_.name,
+                                                  domain.values.back())
+                           : place.held + domain.count;
+      domain_of_rank_.insert(domain_of_rank_.end(), static_cast<size_t>(domain.count),
+                             known->second);
     }
   }
 
@@ -87,16 +91,14 @@ class PodSetUngater {
 
   void sort_in(const std::string& name, const Pod& pod) {
     if (pod.terminal()) return;
-    const std::string label(pod_set_.index_label.empty() ? names::kJobIndexLabel
-                                                         : pod_set_.index_label);
-    const auto rank = rank_of(pod, label);
+    const auto rank = rank_of(pod, pod_set_);
     has_ranks_ |= rank.has_value();
     if (!pod.terminating) live_ranks_.push_back(rank);
     const auto on_its_way = expected_.find(name);
     if (!pod.gated || on_its_way != expected_.end()) {
       const auto domain = pod.gated ? find_domain(on_its_way->second) : selected_domain(pod);
       if (domain) ++domains_[*domain].taken;
-      if (domain && rank && !pod.terminating) placed_.emplace_back(*rank, *domain);
+      if (domain && rank && !pod.terminating) placed_.emplace(*rank, *domain);
       return;
     }
     const api::ObjectKey key = key_of(api::Kind::kPod, name);
@@ -114,18 +116,38 @@ class PodSetUngater {
       }
       if (!seen.insert(*rank).second) return fmt::format("two pods have the rank {}", *rank);
     }
-    for (const auto& [rank, domain] : placed_) {
-      if (domain_of_rank_[static_cast<size_t>(rank)] != domain) {
-        return fmt::format("the pod of rank {} is in another domain than its rank says", rank);
-      }
-    }
     return "";
+  }
+
+  // Whether everybody is where its rank says. Not so where somebody else has replaced a node, and
+  // put the new one elsewhere into the list.
+  [[nodiscard]] bool in_order() const {
+    return std::ranges::all_of(placed_, [&](const auto& placed) {
+      return domain_of_rank_[static_cast<size_t>(placed.first)] == placed.second;
+    });
+  }
+
+  // Those that are missing fill the places that are free, each where the rest of its slice is.
+  void by_slice(Ungating& result) {
+    const std::vector<std::string> levels = slice_levels(state_, workload_, index_of_pod_set_);
+    RankedPlaces places(slice_sizes(pod_set_));
+    for (const Domain& domain : domains_) {
+      places.add(domains_of_layers(state_, pod_set_, levels, domain.values.back()),
+                 domain.free() ? domain.held - domain.taken : 0);
+    }
+    for (const auto& [rank, domain] : placed_) places.put(rank, domain);
+    std::ranges::sort(waiting_, {}, &Waiting::rank);
+    for (const Waiting& waiting : waiting_) {
+      const auto domain = places.take(*waiting.rank);
+      if (!domain) return;
+      place(waiting, domains_[*domain], result);
+    }
   }
 
   void by_rank(Ungating& result) {
     for (const Waiting& waiting : waiting_) {
       Domain& domain = domains_[domain_of_rank_[static_cast<size_t>(*waiting.rank)]];
-      if (domain.taken < domain.slots) place(waiting, domain, result);
+      if (domain.free()) place(waiting, domain, result);
     }
   }
 
@@ -135,7 +157,7 @@ class PodSetUngater {
     });
     size_t next = 0;
     for (const Waiting& waiting : waiting_) {
-      while (next < domains_.size() && domains_[next].taken >= domains_[next].held) ++next;
+      while (next < domains_.size() && !domains_[next].free()) ++next;
       if (next == domains_.size()) return;
       place(waiting, domains_[next], result);
     }
@@ -177,6 +199,7 @@ class PodSetUngater {
   const Outbox& outbox_;
   const Expected& expected_;
   const WorkloadState& workload_;
+  size_t index_of_pod_set_;
   const api::WorkloadPodSet& pod_set_;
   const api::TopologyAssignment& assignment_;
   std::vector<Domain> domains_;
@@ -184,7 +207,7 @@ class PodSetUngater {
   std::vector<size_t> domain_of_rank_;
   std::vector<Waiting> waiting_;
   std::vector<std::optional<int64_t>> live_ranks_;
-  std::vector<std::pair<int64_t, size_t>> placed_;  // rank and domain
+  std::map<int64_t, size_t> placed_;  // domain by rank
   bool has_ranks_ = false;
 };
 

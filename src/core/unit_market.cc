@@ -32,9 +32,18 @@ placement::Options UnitPlacement::unit_options(const placement::Workload& unit) 
   return options;
 }
 
+bool UnitPlacement::is_delayed(const std::vector<const api::ResourceFlavor*>& flavors) const {
+  return std::ranges::any_of(
+      flavors, [&](const auto* flavor) { return delayed_.contains(flavor->meta.name); });
+}
+
 UnitPlacement::Placed UnitPlacement::place(const std::vector<const api::ResourceFlavor*>& flavors,
                                            const std::vector<size_t>& unit,
                                            Explanations* explanations) {
+  if (is_delayed(flavors)) {
+    charges_.emplace_back();
+    return std::vector<api::TopologyAssignment>(unit.size());
+  }
   const api::ResourceFlavor& flavor = *flavors.front();
   const auto tree = state_.account.tree_of(flavor.meta.name);
   if (!tree) {
@@ -101,6 +110,7 @@ WorkloadRoom::WorkloadRoom(UnitPlacement& placement,
         }
       }
     }
+    if (placement_.is_delayed(placed.flavors)) continue;
     const auto tree = state.account.tree_of(choice.topology_flavor);
     known_ &= tree.has_value();
     if (!tree) continue;

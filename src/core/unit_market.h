@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,12 @@ using Explanations = std::map<std::string, std::shared_ptr<const placement::Expl
 // Attempt of the caller.
 class UnitPlacement {
  public:
-  UnitPlacement(State& state, const placement::Workload& request, placement::Options options)
-      : state_(state), request_(request), options_(options) {}
+  UnitPlacement(State& state, const placement::Workload& request, placement::Options options,
+                std::set<std::string> delayed = {})
+      : state_(state), request_(request), options_(options), delayed_(std::move(delayed)) {}
+
+  // Whether pods of these flavors get their places later, and are not placed here.
+  [[nodiscard]] bool is_delayed(const std::vector<const api::ResourceFlavor*>& flavors) const;
 
   using Placed = std::expected<std::vector<api::TopologyAssignment>, std::string>;
   // The first flavor is the one with the tree; the pods need the labels of all.
@@ -56,6 +61,7 @@ class UnitPlacement {
   State& state_;
   const placement::Workload& request_;
   placement::Options options_;
+  std::set<std::string> delayed_;             // flavors
   std::vector<std::vector<Charge>> charges_;  // of each unit that is placed
 };
 

@@ -15,6 +15,7 @@ struct Verdict {
   std::optional<Write> write;
   std::vector<Notice> notices;       // sent with the write
   std::optional<Decision> decision;  // recorded with the write
+  std::optional<Time> wake_at = {};  // when to be asked again, though nothing changes
 };
 
 }  // namespace phalanx::core

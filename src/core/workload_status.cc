@@ -5,17 +5,19 @@
 #include <algorithm>
 #include <limits>
 
+#include "base/printable.h"
 #include "base/quantity.h"
 #include "base/saturating.h"
+#include "core/admission_checks.h"
+#include "core/admitted_pods.h"
 #include "core/names.h"
 #include "core/outbox.h"
 #include "core/quota_resources.h"
+#include "core/slices.h"
 #include "topology/assignment_encoding.h"
 
 namespace phalanx::core {
 namespace {
-
-constexpr size_t kMaxMessage = 32'768;
 
 json::object amounts_json(const api::ResourceAmounts& amounts) {
   json::object object;
@@ -29,13 +31,6 @@ json::object strings_json(const std::map<std::string, std::string>& strings) {
   return object;
 }
 
-const api::PodSetAssignment* assignment_of(const api::Workload& workload,
-                                           const std::string& pod_set) {
-  const auto found =
-      std::ranges::find(*workload.admission, pod_set, &api::PodSetAssignment::pod_set);
-  return found == workload.admission->end() ? nullptr : &*found;
-}
-
 int32_t reclaimable_of(const State& state, const api::Workload& workload,
                        const std::string& pod_set) {
   if (!state.configuration.reclaimable_pods) return 0;
@@ -43,28 +38,19 @@ int32_t reclaimable_of(const State& state, const api::Workload& workload,
   return found == workload.reclaimable.end() ? 0 : found->second;
 }
 
-// The assignment without the places of ranks that are done for good: nobody comes back there. Pods
-// without ranks of their own may come back anywhere, so all of their places stay.
-std::optional<api::TopologyAssignment> remaining(
-    const std::optional<api::TopologyAssignment>& assignment, const Job* job, size_t pod_set) {
-  if (!assignment || job == nullptr || pod_set >= job->pod_sets.size()) return assignment;
-  const std::vector<int32_t>& done = job->pod_sets[pod_set].done_ranks;
-  if (done.empty()) return assignment;
-  // Of a job that starts smaller than it is, ranks have no places of their own.
-  int64_t places = 0;
-  for (const api::DomainAssignment& domain : assignment->domains) places += domain.count;
-  if (places < job->pod_sets[pod_set].count) return assignment;
-  api::TopologyAssignment result{assignment->levels, {}};
-  int64_t first = 0;
+// The assignment without the places of ranks that are done for good.
+std::optional<api::TopologyAssignment> remaining(const State& state, const WorkloadState& workload,
+                                                 size_t pod_set) {
+  std::optional<api::TopologyAssignment> result = workload.assignments[pod_set];
+  const std::vector<int32_t> done = done_ranks(state, workload, pod_set);
+  if (done.empty()) return result;
   auto next = done.begin();
-  for (const api::DomainAssignment& domain : assignment->domains) {
-    const int64_t end = first + domain.count;
-    const auto beyond = std::lower_bound(next, done.end(), end);
-    const auto left = domain.count - static_cast<int32_t>(beyond - next);
-    if (left > 0) result.domains.push_back({domain.values, left});
-    next = beyond;
-    first = end;
+  int64_t end = 0;  // of the ranks in the domain
+  for (api::DomainAssignment& domain : result->domains) {
+    end += domain.count;
+    for (; next != done.end() && *next < end; ++next) --domain.count;
   }
+  std::erase_if(result->domains, [](const auto& domain) { return domain.count == 0; });
   return result;
 }
 
@@ -91,6 +77,20 @@ api::ResourceAmounts admitted_per_pod(const QuotaResources& resources,
   return amounts;
 }
 
+// Of pods that get their places in a second pass; nullopt for others.
+std::optional<std::string_view> delayed_topology(const api::Workload& workload,
+                                                 const quota::FlavorChoice& choice, int32_t count,
+                                                 bool placed) {
+  if (!placed && choice.topology && count > 0) return "Pending";
+  if (!placed || !workload.admission) return std::nullopt;
+  const bool was_delayed =
+      std::ranges::any_of(*workload.admission, [&](const api::PodSetAssignment& assignment) {
+        return assignment.delayed_topology.has_value() && assignment.flavors == choice.flavors;
+      });
+  if (!was_delayed) return std::nullopt;
+  return "Ready";
+}
+
 }  // namespace
 
 StatusChange::StatusChange(const State& state, const WorkloadState& workload)
@@ -98,16 +98,26 @@ StatusChange::StatusChange(const State& state, const WorkloadState& workload)
 
 void StatusChange::set(std::string_view type, bool holds, std::string_view reason,
                        std::string message) {
-  if (message.size() > kMaxMessage) message.resize(kMaxMessage);
-  changed_ |= api::set_condition(conditions_,
-                                 {std::string(type), holds, std::string(reason), std::move(message),
-                                  workload_.object.meta.generation, state_.now});
+  changed_ |= api::set_condition(conditions_, {std::string(type), holds, std::string(reason),
+                                               cut_to(std::move(message), kLongestMessage),
+                                               workload_.object.meta.generation, state_.now});
 }
 
-void StatusChange::evict(std::string_view reason, const std::string& message) {
-  set(names::kEvicted, true, reason, message);
+void StatusChange::remove(std::string_view type) {
+  const auto found = std::ranges::find(conditions_, type, &api::Condition::type);
+  if (found == conditions_.end()) return;
+  conditions_.erase(found);
+  changed_ = true;
+}
+
+void StatusChange::evict(std::string_view reason, const std::string& message,
+                         std::string_view cause) {
+  const bool deactivated = reason == names::kDeactivated && !cause.empty();
+  set(names::kEvicted, true, deactivated ? fmt::format("{}DueTo{}", reason, cause) : reason,
+      message);
+  add_execution();
   auto evictions = workload_.object.evictions;
-  int32_t& count = evictions[{std::string(reason), ""}];
+  int32_t& count = evictions[{std::string(reason), std::string(cause)}];
   if (count < std::numeric_limits<int32_t>::max()) ++count;
   json::array list;
   for (const auto& [why, times] : evictions) {
@@ -115,6 +125,54 @@ void StatusChange::evict(std::string_view reason, const std::string& message) {
         json::object{{"reason", why.first}, {"underlyingCause", why.second}, {"count", times}});
   }
   fields_["schedulingStats"] = json::object{{"evictions", std::move(list)}};
+}
+
+// Of those that may only run for so long: what they ran counts when they run again.
+void StatusChange::add_execution() {
+  const api::Condition* admitted =
+      api::find_condition(workload_.object.conditions, names::kAdmitted);
+  if (!workload_.object.maximum_execution_seconds || admitted == nullptr || !admitted->holds) {
+    return;
+  }
+  const auto ran =
+      std::chrono::duration_cast<std::chrono::seconds>(state_.now - admitted->changed).count();
+  const int64_t all = workload_.object.past_execution_seconds + std::max<int64_t>(ran, 0);
+  set_past_execution(
+      static_cast<int32_t>(std::min<int64_t>(all, std::numeric_limits<int32_t>::max())));
+}
+
+void StatusChange::set_past_execution(int32_t seconds) {
+  constexpr std::string_view kField = "accumulatedPastExecutionTimeSeconds";
+  if (seconds == workload_.object.past_execution_seconds && !fields_.contains(kField)) return;
+  fields_[kField] = seconds;
+  changed_ = true;
+}
+
+void StatusChange::set_checks(const std::vector<api::AdmissionCheckStatus>& checks) {
+  if (checks == workload_.object.admission_checks) return;
+  fields_["admissionChecks"] = api::admission_checks_json(checks);
+  changed_ = true;
+}
+
+void StatusChange::set_requeue(const std::optional<api::RequeueState>& requeue) {
+  if (requeue == workload_.object.requeue) return;
+  json::value& field = fields_["requeueState"];
+  field = nullptr;
+  if (requeue) {
+    field = json::object{{"count", requeue->count}, {"requeueAt", nullptr}};
+    if (requeue->at) field.get_object()["requeueAt"] = format_time(*requeue->at);
+  }
+  changed_ = true;
+}
+
+void StatusChange::set_unhealthy_nodes(const std::vector<std::string>& nodes) {
+  if (nodes == workload_.object.unhealthy_nodes) return;
+  json::array list;
+  for (const std::string& node : nodes) list.push_back(json::object{{"name", node}});
+  json::value& field = fields_["unhealthyNodes"];
+  field = nullptr;
+  if (!list.empty()) field = std::move(list);
+  changed_ = true;
 }
 
 void StatusChange::set_admission(json::value admission) {
@@ -155,7 +213,11 @@ Result<json::value> admission_json(const WorkloadState& workload, const std::str
                             {"flavors", strings_json(choices[i].flavors)},
                             {"resourceUsage", amounts_json(choices[i].usage)},
                             {"count", counts[i]}};
-    if (choices[i].topology && !choices[i].topology->domains.empty()) {
+    const bool placed = choices[i].topology && !choices[i].topology->domains.empty();
+    if (const auto delayed = delayed_topology(workload.object, choices[i], counts[i], placed)) {
+      assignment["delayedTopologyRequest"] = *delayed;
+    }
+    if (placed) {
       auto encoded = topology::encode_v1beta2(*choices[i].topology);
       if (!encoded) return within("pod set " + pod_set.name, encoded.error());
       assignment["topologyAssignment"] = std::move(*encoded);
@@ -166,22 +228,42 @@ Result<json::value> admission_json(const WorkloadState& workload, const std::str
                       {"podSetAssignments", std::move(assignments)}};
 }
 
-Result<Write> admission_write(const State& state, const WorkloadState& workload,
-                              const std::string& cluster_queue,
-                              const std::vector<quota::FlavorChoice>& choices,
-                              const std::vector<int32_t>& counts) {
-  ASSIGN_OR_RETURN(json::value admission, admission_json(workload, cluster_queue, choices, counts));
+void say_admitted(StatusChange& change) {
+  change.remove(names::kSecondPassFailed);
+  change.set(names::kAdmitted, true, names::kAdmitted, "The workload is admitted");
+}
+
+Result<Admission> admission_write(const State& state, const WorkloadState& workload,
+                                  const api::ClusterQueue& queue,
+                                  const std::vector<quota::FlavorChoice>& choices,
+                                  const std::vector<int32_t>& counts) {
+  ASSIGN_OR_RETURN(json::value admission,
+                   admission_json(workload, queue.meta.name, choices, counts));
   StatusChange change(state, workload);
   change.set_admission(std::move(admission));
   change.set(names::kQuotaReserved, true, names::kQuotaReserved,
-             fmt::format("Quota reserved in ClusterQueue {}", cluster_queue));
-  change.set(names::kAdmitted, true, names::kAdmitted, "The workload is admitted");
+             fmt::format("Quota reserved in ClusterQueue {}", queue.meta.name));
+  std::set<std::string> flavors;
+  bool delayed = false;
+  for (size_t i = 0; i < choices.size(); ++i) {
+    for (const auto& [resource, flavor] : choices[i].flavors) flavors.insert(flavor);
+    delayed |= choices[i].topology && choices[i].topology->domains.empty() && counts[i] > 0;
+  }
+  const auto checks = checks_for(state, workload.object, required_checks(queue, flavors));
+  if (checks.size() > kMostChecks) return fail(too_many_checks(queue, checks.size()));
+  change.set_checks(checks);
+  const auto lack = lack_of(checks, delayed);
+  if (lack) {
+    change.set(names::kAdmitted, false, lack->reason, lack->message);
+  } else {
+    say_admitted(change);
+  }
   for (const std::string_view over : {names::kEvicted, names::kPreempted}) {
     const api::Condition* condition = api::find_condition(workload.object.conditions, over);
     if (condition == nullptr || !condition->holds) continue;
     change.set(over, false, names::kQuotaReserved, "Previously: " + condition->message);
   }
-  return change.write();
+  return Admission{change.write(), !lack};
 }
 
 Write preemption_write(const State& state, const WorkloadState& workload, std::string_view reason,
@@ -189,6 +271,37 @@ Write preemption_write(const State& state, const WorkloadState& workload, std::s
   StatusChange change(state, workload);
   change.evict(names::kPreempted, message);
   change.set(names::kPreempted, true, reason, message);
+  return change.write();
+}
+
+Write eviction_write(const State& state, const WorkloadState& workload, std::string_view reason,
+                     const std::string& message) {
+  StatusChange change(state, workload);
+  change.evict(reason, message);
+  return change.write();
+}
+
+Result<Write> placement_write(const State& state, const WorkloadState& workload,
+                              const std::vector<std::optional<api::TopologyAssignment>>& places,
+                              bool admitted) {
+  std::vector<quota::FlavorChoice> choices;
+  std::vector<int32_t> counts;
+  for (size_t i = 0; i < workload.object.pod_sets.size(); ++i) {
+    const api::WorkloadPodSet& pod_set = workload.object.pod_sets[i];
+    const api::PodSetAssignment* assignment = assignment_of(workload.object, pod_set.name);
+    if (assignment == nullptr) return fail(fmt::format("pod set {}: has no place", pod_set.name));
+    quota::FlavorChoice& choice = choices.emplace_back();
+    choice.flavors = assignment->flavors;
+    choice.usage = assignment->usage;
+    choice.topology = places[i];
+    counts.push_back(assignment->count.value_or(pod_set.count));
+  }
+  ASSIGN_OR_RETURN(json::value admission,
+                   admission_json(workload, workload.object.cluster_queue, choices, counts));
+  StatusChange change(state, workload);
+  change.set_admission(std::move(admission));
+  change.set_unhealthy_nodes({});
+  if (admitted) say_admitted(change);
   return change.write();
 }
 
@@ -218,20 +331,18 @@ std::optional<Holding> holding_of(const State& state, const WorkloadState& workl
     const int32_t count = assignment->count.value_or(pod_set.count);
     const int32_t reclaimable = std::min(count, reclaimable_of(state, object, pod_set.name));
     // What is over keeps what its remaining pods use until they are gone.
-    const int64_t held = over
-                             ? std::min<int64_t>(count, state.account.live_pods(name, pod_set.name))
-                             : count - reclaimable;
+    const int64_t held =
+        over ? std::min<int64_t>(count, state.live_pods(name, &pod_set.name)) : count - reclaimable;
     for (const auto& [resource, amount] : assignment->usage) {
       const auto flavor = assignment->flavors.find(resource);
       if (flavor == assignment->flavors.end() || count == 0) continue;
       const int64_t part = amount / count * held;
       if (part != 0) holding.reservation.usage[{flavor->second, resource}] += part;
     }
-    const Job* job = state.configuration.reclaimable_pods ? state.job_of(workload) : nullptr;
     HeldPodSet pods{pod_set.name,
                     admitted_per_pod(state.configuration.resources,
                                      workload.request.pod_sets[i].requests, *assignment, count),
-                    "", remaining(workload.assignments[i], job, i)};
+                    "", remaining(state, workload, i)};
     pods.flavor = topology_flavor(state, assignment->flavors);
     holding.pod_sets.push_back(std::move(pods));
   }

@@ -88,6 +88,10 @@ core::Job BatchJobAdapter::read(const JsonReader& object) const {
   job.suspended = read.suspended;
   job.started = read.start_time.has_value();
   job.active_pods = read.active;
+  // Pods that have just succeeded are not ready any more and not counted yet: they are counted
+  // here, or the answer would flicker.
+  job.pods_ready =
+      int64_t{read.ready} + read.uncounted_succeeded + read.succeeded >= int64_t{read.pod_count()};
   read_finish(read, job);
   job.problem =
       annotations.ok() ? partial_admission_problem(read, read.meta) : annotations.error()->message;

@@ -47,6 +47,19 @@ TEST(BatchJobTest, PodsAreReclaimableWhenTheyWillNotBeReplaced) {
   EXPECT_EQ(reclaimable("parallelism: 1, completions: 4", 1), 0);
 }
 
+TEST(BatchJobTest, PodsAreReadyAlsoWhileTheirSuccessIsNotCountedYet) {
+  const auto ready = [](std::string_view fields, const std::string& status) {
+    return read(spec_with(fields), status).pods_ready;
+  };
+  EXPECT_FALSE(ready("parallelism: 3, completions: 3", "{ready: 2}"));
+  EXPECT_TRUE(ready("parallelism: 3, completions: 3", "{ready: 3}"));
+  EXPECT_TRUE(ready("parallelism: 3, completions: 3", "{ready: 1, succeeded: 2}"));
+  EXPECT_TRUE(ready("parallelism: 3, completions: 3",
+                    "{ready: 1, succeeded: 1, uncountedTerminatedPods: {succeeded: [u1]}}"));
+  EXPECT_FALSE(ready("parallelism: 3, completions: 3",
+                     "{ready: 2, failed: 1, uncountedTerminatedPods: {failed: [u1]}}"));
+}
+
 TEST(BatchJobTest, FinishesWithTheWordsOfTheJob) {
   const core::Job complete =
       read(spec_with("parallelism: 1"), "{conditions: [{type: Complete, status: 'True'}]}");
