@@ -438,6 +438,8 @@ SuccessPolicy
   rules [SuccessPolicyRule]
 SuccessPolicyRule
   succeededCount int32, succeededIndexes string
+PodTemplate
+  apiVersion string, kind string, metadata ObjectMeta, template PodTemplateSpec
 PodTemplateSpec
   metadata ObjectMeta, spec PodSpec
 JobStatus

@@ -47,6 +47,8 @@ TEST(Conversion, SameVersionIsLeftAlone) {
 TEST(Conversion, KindsThatAreTheSame) {
   expect_both("Topology", "spec: {levels: [{nodeLabel: rack}]}",
               "spec: {levels: [{nodeLabel: rack}]}");
+  expect_both("ProvisioningRequestConfig", "spec: {provisioningClassName: c}",
+              "spec: {provisioningClassName: c}");
   expect_both("ResourceFlavor", "spec: {topologyName: t}", "spec: {topologyName: t}");
   expect_both("WorkloadPriorityClass", "{value: 5}", "{value: 5}");
 }

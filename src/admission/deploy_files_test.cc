@@ -34,8 +34,8 @@ TEST(Crds, EveryFileLoads) {
     kinds.insert(loaded->kind);
   }
   EXPECT_EQ(kinds, (std::set<std::string>{"AdmissionCheck", "ClusterQueue", "Cohort", "LocalQueue",
-                                          "ResourceFlavor", "Topology", "Workload",
-                                          "WorkloadPriorityClass"}));
+                                          "ProvisioningRequestConfig", "ResourceFlavor", "Topology",
+                                          "Workload", "WorkloadPriorityClass"}));
 }
 
 TEST(Crds, AgreeWithTheTableOfKinds) {

@@ -82,6 +82,7 @@ TEST(InstallationTest, IsWholeAndInOrder) {
                                                              "CustomResourceDefinition",
                                                              "CustomResourceDefinition",
                                                              "CustomResourceDefinition",
+                                                             "CustomResourceDefinition",
                                                              "ServiceAccount",
                                                              "ClusterRole",
                                                              "ClusterRoleBinding",

@@ -54,6 +54,17 @@ spec:
 )"));
 }
 
+TEST(KueueAdmission, DefaultsOfAProvisioningRequestConfig) {
+  const auto retry = [](std::string_view patch) {
+    return json::serialize(
+        stored("ProvisioningRequestConfig", patch).at("spec").at("retryStrategy"));
+  };
+  constexpr std::string_view kUsual =
+      R"({"backoffBaseSeconds":60,"backoffLimitCount":3,"backoffMaxSeconds":1800})";
+  EXPECT_EQ(retry(""), kUsual);
+  EXPECT_EQ(retry("spec: {retryStrategy: {}}"), kUsual);
+}
+
 TEST(KueueAdmission, PodSpecsAndMetadataKeepEveryField) {
   const json::value document = stored("Workload",
                                       "{metadata: {labels: {a: b}, managedFields: [{manager: m}]}, "
@@ -188,7 +199,7 @@ spec:
 TEST(KueueAdmission, AdmittingTwiceChangesNothing) {
   for (const std::string_view kind :
        {"Topology", "ResourceFlavor", "ClusterQueue", "Cohort", "LocalQueue",
-        "WorkloadPriorityClass", "AdmissionCheck", "Workload"}) {
+        "WorkloadPriorityClass", "AdmissionCheck", "ProvisioningRequestConfig", "Workload"}) {
     const json::value once = stored(kind, "");
     const auto twice = admission().admit(kind, &once, once, {.strict_fields = true});
     ASSERT_TRUE(twice.has_value()) << problems_of(twice);

@@ -109,11 +109,6 @@ bool is_quantity(std::string_view text) {
   return parse_amount("", text).has_value();
 }
 
-size_t length_in_characters(std::string_view text) {
-  return static_cast<size_t>(std::ranges::count_if(
-      text, [](char byte) { return (static_cast<unsigned char>(byte) & 0xc0) != 0x80; }));
-}
-
 const Pattern* find_pattern(std::string_view expression) {
   const auto* found = std::ranges::find(kPatterns, expression, &Pattern::expression);
   return found == kPatterns.end() ? nullptr : found;

@@ -4,7 +4,6 @@
 // Lengths are not checked here unless it says so: schemas and rules have limits of their own.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,9 +26,6 @@ bool is_condition_reason(std::string_view text);
 bool is_kind_name(std::string_view text);
 // "500m", "-1", "64Gi", with a sign or without.
 bool is_quantity(std::string_view text);
-
-// In characters of UTF-8, as the API server counts.
-size_t length_in_characters(std::string_view text);
 
 // A regular expression that occurs in a schema, and what it means.
 struct Pattern {

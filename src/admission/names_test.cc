@@ -65,12 +65,6 @@ TEST(Names, Quantities) {
   }
 }
 
-TEST(Names, LengthIsCountedInCharacters) {
-  EXPECT_EQ(length_in_characters(""), 0);
-  EXPECT_EQ(length_in_characters("abc"), 3);
-  EXPECT_EQ(length_in_characters("\xc3\xa4\xe2\x82\xac"), 2);
-}
-
 TEST(Names, OnlyKnownPatternsAreFound) {
   const Pattern* label = find_pattern("^[a-z0-9]([-a-z0-9]*[a-z0-9])?$");
   ASSERT_NE(label, nullptr);

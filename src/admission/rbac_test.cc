@@ -60,9 +60,12 @@ TEST(RbacTest, TheManagerMayDoWhatItDoesAndNothingElse) {
                           Kind::kResourceFlavor, Kind::kTopology}) {
     wanted[key_of(kind)].insert("patch");
   }
-  wanted[key_of(Kind::kWorkload)].insert({"create", "delete"});
-  for (const Kind kind :
-       {Kind::kJob, Kind::kWorkload, Kind::kClusterQueue, Kind::kCohort, Kind::kLocalQueue}) {
+  for (const Kind kind : {Kind::kWorkload, Kind::kProvisioningRequest, Kind::kPodTemplate}) {
+    wanted[key_of(kind)].insert({"create", "delete"});
+  }
+  wanted[key_of(Kind::kPod)].insert("delete");
+  for (const Kind kind : {Kind::kPod, Kind::kJob, Kind::kWorkload, Kind::kClusterQueue,
+                          Kind::kCohort, Kind::kLocalQueue, Kind::kAdmissionCheck}) {
     wanted[key_of(kind, "/status")] = {"patch"};
   }
   wanted[key_of(Kind::kJob, "/finalizers")] = {"update"};

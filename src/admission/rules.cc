@@ -24,6 +24,7 @@ constexpr std::array kRules{
     KindRules{"Cohort", check_cohort},
     KindRules{"LocalQueue", check_local_queue},
     KindRules{"AdmissionCheck", check_admission_check},
+    KindRules{"ProvisioningRequestConfig", check_provisioning_request_config},
     KindRules{"Workload", check_workload},
 };
 
@@ -154,6 +155,13 @@ void check_resource_flavor(const Change& change, ProblemList& problems) {
   check_labels(spec["nodeLabels"], problems);
   check_taints(spec["nodeTaints"], problems);
   check_tolerations(spec["tolerations"], problems);
+}
+
+void check_provisioning_request_config(const Change& change, ProblemList& problems) {
+  const Place updates = change.after["spec"]["podSetUpdates"]["nodeSelector"];
+  for (const Place& update : updates.elements()) {
+    check_label_key(update["key"].text(), update["key"].path(), problems);
+  }
 }
 
 void check_labels(const Place& labels, ProblemList& problems) {

@@ -29,6 +29,7 @@ void check_cluster_queue(const Change& change, ProblemList& problems);
 void check_cohort(const Change& change, ProblemList& problems);
 void check_local_queue(const Change& change, ProblemList& problems);
 void check_admission_check(const Change& change, ProblemList& problems);
+void check_provisioning_request_config(const Change& change, ProblemList& problems);
 void check_workload(const Change& change, ProblemList& problems);
 
 // Parts that several kinds have.

@@ -11,7 +11,7 @@ using testing::problems_of_new;
 TEST(Rules, GoodDocumentsOfEveryKindPass) {
   for (const std::string_view kind :
        {"Topology", "ResourceFlavor", "ClusterQueue", "Cohort", "LocalQueue",
-        "WorkloadPriorityClass", "AdmissionCheck", "Workload"}) {
+        "WorkloadPriorityClass", "AdmissionCheck", "ProvisioningRequestConfig", "Workload"}) {
     EXPECT_EQ(problems_of_new(kind, ""), "") << kind;
     EXPECT_EQ(problems_of_change(kind, "", ""), "") << kind;
     EXPECT_EQ(problems_of_change(kind, "", "", {.strict_fields = true}), "") << kind;
@@ -242,6 +242,31 @@ TEST(Rules, SurviveAnyDocument) {
       check_rules(kind, {Place(&document), Place(&document), true}, problems);
     }
   }
+}
+
+TEST(ProvisioningRequestConfigRules, IsHeldToItsSchema) {
+  const auto problems = [](std::string_view spec) {
+    return problems_of_new("ProvisioningRequestConfig", "spec: " + std::string(spec));
+  };
+  EXPECT_EQ(problems("{parameters: {ValidUntilSeconds: '60'}}"), "");
+  EXPECT_EQ(problems("{provisioningClassName: null}"),
+            "spec.provisioningClassName: is required: class of the requests; it says what the "
+            "autoscaler does with them");
+  EXPECT_TRUE(problems("{provisioningClassName: Queued}").contains("\"Queued\""));
+  EXPECT_TRUE(problems("{podSetMergePolicy: All}").contains("\"All\" is not supported"));
+  EXPECT_TRUE(problems("{managedResources: [cpu, cpu]}").contains("spec.managedResources"));
+  EXPECT_TRUE(problems("{podSetUpdates: {nodeSelector: [{key: pool}]}}")
+                  .contains("valueFromProvisioningClassDetail: is required"));
+  EXPECT_TRUE(problems("{podSetUpdates: {nodeSelector: "
+                       "[{key: a, valueFromProvisioningClassDetail: b}, "
+                       "{key: a, valueFromProvisioningClassDetail: c}]}}")
+                  .contains("spec.podSetUpdates.nodeSelector"));
+  EXPECT_TRUE(
+      problems("{podSetUpdates: {nodeSelector: [{key: a b, valueFromProvisioningClassDetail: c}]}}")
+          .contains("\"a b\" is not a label key"));
+  EXPECT_EQ(
+      problems_of_change("ProvisioningRequestConfig", "", "spec: {provisioningClassName: other}"),
+      "");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "admission/schema.h"
 #include "admission/schema_node.h"
+#include "base/characters.h"
 #include "base/time.h"
 
 namespace phalanx::admission {

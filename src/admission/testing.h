@@ -66,6 +66,12 @@ spec:
       {"LocalQueue", R"(spec: {clusterQueue: team-a})"},
       {"WorkloadPriorityClass", R"(value: 10)"},
       {"AdmissionCheck", R"(spec: {controllerName: example.com/check})"},
+      {"ProvisioningRequestConfig", R"(
+spec:
+  provisioningClassName: check-capacity.autoscaling.x-k8s.io
+  managedResources: [nvidia.com/gpu]
+  podSetUpdates: {nodeSelector: [{key: pool, valueFromProvisioningClassDetail: NodePool}]}
+)"},
       {"Workload", R"(
 spec:
   queueName: main

@@ -198,9 +198,15 @@ TEST(ValidateJobTest, AQueueWithoutEffectIsAWarning) {
   EXPECT_FALSE(response(kValidateJobPath, {.object = job("")}).as_object().contains("warnings"));
 }
 
-constexpr std::array<std::string_view, 8> kKueueKinds{
-    "AdmissionCheck", "ClusterQueue", "Cohort",   "LocalQueue",
-    "ResourceFlavor", "Topology",     "Workload", "WorkloadPriorityClass"};
+constexpr std::array<std::string_view, 9> kKueueKinds{"AdmissionCheck",
+                                                      "ClusterQueue",
+                                                      "Cohort",
+                                                      "LocalQueue",
+                                                      "ProvisioningRequestConfig",
+                                                      "ResourceFlavor",
+                                                      "Topology",
+                                                      "Workload",
+                                                      "WorkloadPriorityClass"};
 
 TEST(KueueWebhookTest, EveryKindIsReviewed) {
   for (const std::string_view kind : kKueueKinds) {

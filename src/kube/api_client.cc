@@ -6,6 +6,7 @@ namespace phalanx::kube {
 namespace {
 
 constexpr size_t kPageSize = 500;
+constexpr int kNotFound = 404;
 
 struct Header {
   std::string api_version;
@@ -112,6 +113,7 @@ Answer<std::vector<json::value>> ApiClient::list(api::Kind kind) {
   std::string token;
   do {
     auto answer = send(list_request(resource_of(kind), kPageSize, token));
+    if (!answer && answer.error().code == kNotFound && api::info(kind).optional) return documents;
     if (!answer) return std::unexpected(answer.error());
     DecodeStatus status;
     const JsonReader reader(&*answer, "", status);

@@ -40,7 +40,7 @@ Filter pod_filter() {
                              {"overhead", Filter::whole()},
                              {"nodeSelector", Filter::whole()},
                              {"schedulingGates", Filter::whole()}})},
-      {"status", Filter::only({{"phase", Filter::whole()}})},
+      {"status", Filter::only({{"phase", Filter::whole()}, {"conditions", Filter::whole()}})},
   });
 }
 
@@ -51,9 +51,20 @@ Filter node_filter() {
       {"metadata",
        Filter::all_but({{"managedFields", Filter::nothing()}, {"annotations", Filter::nothing()}})},
       {"spec", Filter::only({{"taints", Filter::whole()}, {"unschedulable", Filter::whole()}})},
-      {"status", Filter::only({{"allocatable", Filter::whole()},
-                               {"conditions", Filter::only({{"type", Filter::whole()},
-                                                            {"status", Filter::whole()}})}})},
+      {"status",
+       Filter::only({{"allocatable", Filter::whole()},
+                     {"conditions", Filter::only({{"type", Filter::whole()},
+                                                  {"status", Filter::whole()},
+                                                  {"lastTransitionTime", Filter::whole()}})}})},
+  });
+}
+
+// Only whose it is: what it holds is for autoscalers.
+Filter pod_template_filter() {
+  return Filter::only({
+      {"apiVersion", Filter::whole()},
+      {"kind", Filter::whole()},
+      {"metadata", Filter::all_but({{"managedFields", Filter::nothing()}})},
   });
 }
 
@@ -81,8 +92,10 @@ class Scratch {
 const FieldFilter& filter_of(api::Kind kind) {
   static const Filter kPod = pod_filter();
   static const Filter kNode = node_filter();
+  static const Filter kPodTemplate = pod_template_filter();
   if (kind == api::Kind::kPod) return kPod;
   if (kind == api::Kind::kNode) return kNode;
+  if (kind == api::Kind::kPodTemplate) return kPodTemplate;
   return kNoManagedFields;
 }
 

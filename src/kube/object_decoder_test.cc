@@ -147,5 +147,20 @@ TEST_F(ObjectDecoderTest, DeletionsNameWhichOne) {
   EXPECT_EQ(deleted.resource_version, 12U);
 }
 
+TEST_F(ObjectDecoderTest, OfAPodTemplateOnlyItsMetadataIsRead) {
+  const auto object = decoder_.object(
+      R"({"metadata":{"name":"t","namespace":"ml","uid":"u","resourceVersion":"3",
+          "labels":{"kueue.x-k8s.io/managed":"true"},"annotations":{"a":"b"},
+          "ownerReferences":[{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","name":"w",
+                              "uid":"w1","controller":true}]},
+          "template":{"spec":"not looked at"}})",
+      api::Kind::kPodTemplate);
+  ASSERT_TRUE(object) << object.error().message;
+  const auto& stored = std::get<api::StoredPodTemplate>(object->body);
+  EXPECT_EQ(stored.meta.owners.front().uid, "w1");
+  EXPECT_EQ(stored.meta.annotations.at("a"), "b");
+  EXPECT_EQ(stored.meta.labels.at("kueue.x-k8s.io/managed"), "true");
+}
+
 }  // namespace
 }  // namespace phalanx::kube

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <limits>
+
 #include "api/object_meta.h"
 #include "kube/requests.h"
 
@@ -13,6 +15,10 @@ constexpr size_t kPageSize = 500;
 constexpr int64_t kShortestWatchSeconds = 290;
 constexpr int64_t kLongestWatchSeconds = 580;
 constexpr int kGone = 410;
+constexpr int kNotFound = 404;
+// How long nobody asks for a kind that is missing, about one minute.
+constexpr Duration kShortestAbsence = std::chrono::seconds(45);
+constexpr Duration kLongestAbsence = std::chrono::seconds(75);
 // A watch that ends sooner than this has not worked, whatever the server says.
 constexpr auto kNoWatch = std::chrono::seconds(1);
 // Outages shorter than this many attempts are told nobody: servers restart.
@@ -44,6 +50,7 @@ void Reflector::list(const std::string& continue_token) {
 }
 
 void Reflector::take_page(const HttpResponse& response) {
+  if (is_missing(response)) return take_missing();
   if (!response.ok()) {
     return again(response, "cannot be listed", [this] { list(""); });
   }
@@ -62,9 +69,26 @@ void Reflector::take_page(const HttpResponse& response) {
   take_list(*page);
 }
 
+bool Reflector::is_missing(const HttpResponse& response) const {
+  return response.status == kNotFound && api::info(kind_).optional;
+}
+
+// Nothing is left of what was told, whatever its version.
+void Reflector::take_missing() {
+  backoff_.succeeded();
+  blind_since_.reset();
+  if (!std::exchange(missing_, true)) {
+    listener_.event(core::Listed{kind_, std::numeric_limits<uint64_t>::max(), {}});
+  }
+  if (!std::exchange(listed_before_, true)) listener_.listed();
+  const Duration absence(random_.between(kShortestAbsence.count(), kLongestAbsence.count()));
+  under_way_ = transport_.after(absence, [this] { list(""); });
+}
+
 void Reflector::take_list(const ListPage& page) {
   backoff_.succeeded();
   blind_since_.reset();
+  missing_ = false;
   seen_ = std::max(seen_, api::parse_resource_version(page.resource_version).value_or(0));
   if (listed_before_) {
     listener_.event(core::Listed{kind_, seen_, std::exchange(keys_, {})});
@@ -140,6 +164,7 @@ void Reflector::watch_ended(const HttpResponse& response) {
   // Its time had come.
   if (response.ok() && transport_.now() >= watching_since_ + kNoWatch) return watch();
   if (response.status == kGone) return list("");
+  if (is_missing(response)) return again(response, "cannot be watched", [this] { list(""); });
   again(response, "cannot be watched", [this] { watch(); });
 }
 

@@ -5,8 +5,10 @@
 // - A watch that ends is taken up where it ended. One that fails waits first, longer each time. If
 //   the server no longer knows what happened since (410), everything is listed again.
 // - Bookmarks move the place to resume from, so that a kind in which nothing happens does not
-// become
-//   too old.
+//   become too old.
+// - A kind that a cluster may lack (api::KindInfo::optional) and does lack has no objects, and that
+//   is all: it counts as listed, and is looked for again from time to time. One that goes away
+//   takes its objects with it.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +50,8 @@ class Reflector {
   void list(const std::string& continue_token);
   void take_page(const HttpResponse& response);
   void take_list(const ListPage& page);
+  [[nodiscard]] bool is_missing(const HttpResponse& response) const;
+  void take_missing();
   void watch();
   void take_data(std::string_view data);
   // Whether the watch goes on.
@@ -65,6 +69,7 @@ class Reflector {
   Random random_;
   Transport::Id under_way_ = 0;  // the exchange or timer that everything waits for
   bool listed_before_ = false;
+  bool missing_ = false;           // the server does not know the kind
   std::set<api::ObjectKey> keys_;  // of a list that is repeated
   std::string rest_;               // of a line that has not come in whole
   uint64_t seen_ = 0;

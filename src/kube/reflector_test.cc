@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "jobs/batch_job.h"
 #include "kube/testing.h"
 
@@ -35,7 +37,7 @@ std::string line(const std::string& type, const std::string& object) {
 // Follows nodes, and writes down what the core would hear: "+a@3", "-a@4", "=7[a b]", "listed".
 class ReflectorTest : public testing::Test {
  protected:
-  ReflectorTest() { reflector_.start(); }
+  explicit ReflectorTest(api::Kind kind = api::Kind::kNode) : kind_(kind) { reflector_.start(); }
 
   void hear(const core::Event& event) {
     if (const auto* changed = std::get_if<core::ObjectChanged>(&event)) {
@@ -45,11 +47,14 @@ class ReflectorTest : public testing::Test {
     } else if (const auto* listed = std::get_if<core::Listed>(&event)) {
       std::string names;
       for (const api::ObjectKey& key : listed->keys) names += " " + key.name;
-      heard_ += fmt::format("={}[{}] ", listed->resource_version, names);
+      const bool ever = listed->resource_version == std::numeric_limits<uint64_t>::max();
+      heard_ +=
+          fmt::format("={}[{}] ", ever ? "*" : std::to_string(listed->resource_version), names);
     }
   }
   std::string heard() { return std::exchange(heard_, ""); }
 
+  const api::Kind kind_;
   FakeTransport transport_;
   core::Adapters adapters_ = jobs::all_adapters();
   ObjectDecoder decoder_{adapters_};
@@ -58,7 +63,7 @@ class ReflectorTest : public testing::Test {
   Reflector reflector_{
       transport_,
       decoder_,
-      api::Kind::kNode,
+      kind_,
       {[this](const core::Event& event) { hear(event); }, [this] { heard_ += "listed "; },
        [this](const std::string& problem) { troubles_.push_back(problem); }},
       1};
@@ -185,6 +190,60 @@ TEST_F(ReflectorTest, TheFirstListIsRepeatedUntilItSucceeds) {
   EXPECT_EQ(heard(), "listed ");
   ASSERT_EQ(troubles_.size(), 2U);
   EXPECT_NE(troubles_[0].find("nodes: cannot be listed: nodes is forbidden"), std::string::npos);
+}
+
+// Of a kind that a cluster may lack.
+class OptionalKindTest : public ReflectorTest {
+ protected:
+  OptionalKindTest() : ReflectorTest(api::Kind::kProvisioningRequest) {}
+
+  static std::string request(const std::string& name, int version) {
+    return fmt::format(
+        R"({{"metadata":{{"name":"{0}","namespace":"ml","uid":"u","resourceVersion":"{1}"}},)"
+        R"("spec":{{"provisioningClassName":"c"}}}})",
+        name, version);
+  }
+};
+
+TEST_F(OptionalKindTest, WhatIsMissingHasNoObjectsAndIsLookedForAgain) {
+  transport_.answer("provisioningrequests?limit", 404, "404 page not found");
+  EXPECT_EQ(heard(), "=*[] listed ");
+  EXPECT_TRUE(troubles_.empty());
+  EXPECT_FALSE(reflector_.blind_since());
+  transport_.pass(seconds(44));
+  EXPECT_TRUE(transport_.exchanges().empty());
+  transport_.pass(seconds(31));
+  transport_.answer("limit", 404, "404 page not found");
+  EXPECT_EQ(heard(), "");
+  EXPECT_TRUE(troubles_.empty());
+  // Somebody installs it.
+  transport_.pass(seconds(75));
+  transport_.answer("limit", 200, page({request("a", 30)}, 40));
+  EXPECT_EQ(heard(), "+a@30 =40[ a] ");
+  transport_.push("watch=1", line("ADDED", request("b", 41)));
+  EXPECT_EQ(heard(), "+b@41 ");
+}
+
+TEST_F(OptionalKindTest, WhatGoesAwayTakesItsObjectsWithIt) {
+  transport_.answer("limit", 200, page({request("a", 3)}, 9));
+  EXPECT_EQ(heard(), "+a@3 listed ");
+  transport_.answer("watch=1", 404, "404 page not found");
+  transport_.pass(seconds(1));
+  transport_.answer("limit", 404, "404 page not found");
+  EXPECT_EQ(heard(), "=*[] ");
+}
+
+TEST_F(OptionalKindTest, OtherFailuresAreFailures) {
+  transport_.answer("limit", 403, R"({"kind":"Status","message":"forbidden"})");
+  EXPECT_EQ(heard(), "");
+  EXPECT_EQ(troubles_.size(), 1U);
+}
+
+TEST_F(ReflectorTest, KindsThatMustBeThereAreWaitedFor) {
+  transport_.answer("limit", 404, "404 page not found");
+  EXPECT_EQ(heard(), "");
+  EXPECT_EQ(troubles_.size(), 1U);
+  EXPECT_TRUE(reflector_.blind_since());
 }
 
 }  // namespace
