@@ -128,8 +128,9 @@ struct Run {
 
 using FatePlan = std::function<WriteFate(uint64_t number)>;
 
-Run run(const Story& story, const FatePlan& plan) {
+Run run(const Story& story, const FatePlan& plan, const core::Configuration& configuration) {
   EmbeddedOptions options;
+  options.host.configuration = configuration;
   options.host.fate = [&](const core::Write&, uint64_t number) { return plan(number); };
   EmbeddedBackend backend(std::move(options));
   EmbeddedCluster& cluster = backend.cluster();
@@ -151,13 +152,14 @@ const std::map<WriteFate, std::string_view> kFates{{WriteFate::kCrashBefore, "cr
                                                    {WriteFate::kLoseReply, "reply lost"},
                                                    {WriteFate::kLoseRace, "race lost"}};
 
-void survives_everywhere(const Story& story) {
-  const Run calm = run(story, [](uint64_t) { return WriteFate::kProceed; });
+void survives_everywhere(const Story& story, const core::Configuration& configuration = {}) {
+  const Run calm = run(story, [](uint64_t) { return WriteFate::kProceed; }, configuration);
   ASSERT_GT(calm.writes, 5U);
   for (uint64_t at = 0; at < calm.writes; ++at) {
     for (const auto& [fate, name] : kFates) {
-      const Run spoilt =
-          run(story, [&](uint64_t number) { return number == at ? fate : WriteFate::kProceed; });
+      const Run spoilt = run(
+          story, [&](uint64_t number) { return number == at ? fate : WriteFate::kProceed; },
+          configuration);
       ASSERT_EQ(spoilt.state_without_places, calm.state_without_places)
           << "write " << at << ", " << name;
       const bool delayed = fate == WriteFate::kLoseRequest || fate == WriteFate::kLoseReply;
@@ -167,11 +169,12 @@ void survives_everywhere(const Story& story) {
   // Much goes wrong at once, in another way for every seed.
   for (uint64_t seed = 1; seed <= 20; ++seed) {
     Random random(seed);
-    const Run spoilt = run(story, [&](uint64_t) {
+    const auto any_fate = [&](uint64_t) {
       const uint64_t draw = random.below(2 * kFates.size());
       return draw < kFates.size() ? std::next(kFates.begin(), static_cast<int>(draw))->first
                                   : WriteFate::kProceed;
-    });
+    };
+    const Run spoilt = run(story, any_fate, configuration);
     ASSERT_EQ(spoilt.state_without_places, calm.state_without_places) << "seed " << seed;
   }
 }
@@ -264,6 +267,93 @@ TEST(CrashSafetyTest, AJobThatIsDeletedAndOneThatShrinks) {
     run_for(cluster, 15);
     ASSERT_TRUE(cluster.server().remove({api::Kind::kJob, "ml", "gone"}));
     run_for(cluster, 100);
+  });
+}
+
+TEST(CrashSafetyTest, ANodeThatIsLostUnderAGang) {
+  survives_everywhere([](EmbeddedCluster& cluster) {
+    apply_all(cluster, node_manifest("a3", "a"));
+    apply_all(cluster, node_manifest("b3", "b"));
+    apply_all(cluster, job("train", 4, 4, true, "30m"));
+    run_for(cluster, 10);
+    ASSERT_TRUE(cluster.server().remove({api::Kind::kNode, "", "a1"}));
+    run_for(cluster, 200);
+  });
+}
+
+// The pods that wait for a node which is closed are failed; there is no room in the rack for
+// others, so all start over.
+TEST(CrashSafetyTest, ANodeThatIsClosedBeforeTheGangIsThere) {
+  survives_everywhere([](EmbeddedCluster& cluster) {
+    apply_all(cluster, job("train", 4, 4, true, "30m"));
+    const json::object taints{
+        {"spec", json::object{{"taints", json::array{json::object{{"key", "broken"},
+                                                                  {"effect", "NoSchedule"}}}}}}};
+    ASSERT_TRUE(cluster.server().patch({api::Kind::kNode, "", "a1"}, PatchType::kMerge, taints));
+    run_for(cluster, 200);
+  });
+}
+
+// One of its nodes never starts a pod: it is sent back, and starts elsewhere. Meanwhile nobody else
+// is admitted.
+TEST(CrashSafetyTest, AGangThatIsNotReadyInTime) {
+  core::Configuration configuration;
+  configuration.wait_for_pods_ready.emplace();
+  configuration.wait_for_pods_ready->timeout = std::chrono::seconds(20);
+  configuration.wait_for_pods_ready->backoff = std::chrono::seconds(10);
+  configuration.wait_for_pods_ready->limit = 2;
+  configuration.wait_for_pods_ready->blocks = core::BlockScope::kCluster;
+  survives_everywhere(
+      [](EmbeddedCluster& cluster) {
+        const json::object down{
+            {"metadata",
+             json::object{{"annotations", json::object{{kKubeletAnnotation, "down"}}}}}};
+        ASSERT_TRUE(cluster.server().patch({api::Kind::kNode, "", "a1"}, PatchType::kMerge, down));
+        apply_all(cluster, job("train", 4, 4, true, "30m"));
+        run_for(cluster, 1);
+        apply_all(cluster, job("other", 1, 1, false, "30m"));
+        run_for(cluster, 300);
+      },
+      configuration);
+}
+
+// Its nodes are made when its quota is reserved.
+TEST(CrashSafetyTest, AGangThatWaitsForItsNodes) {
+  survives_everywhere([](EmbeddedCluster& cluster) {
+    apply_all(cluster, R"(apiVersion: kueue.x-k8s.io/v1beta2
+kind: ProvisioningRequestConfig
+metadata: {name: make-nodes}
+spec: {provisioningClassName: atomic.example.com}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: AdmissionCheck
+metadata: {name: nodes}
+spec:
+  controllerName: kueue.x-k8s.io/provisioning-request
+  parameters: {apiGroup: kueue.x-k8s.io, kind: ProvisioningRequestConfig, name: make-nodes}
+)");
+    const json::object checks{
+        {"spec", json::object{{"admissionChecksStrategy",
+                               json::object{{"admissionChecks",
+                                             json::array{json::object{{"name", "nodes"}}}}}}}}};
+    ASSERT_TRUE(
+        cluster.server().patch({api::Kind::kClusterQueue, "", "team"}, PatchType::kMerge, checks));
+    apply_all(cluster, job("train", 6, 6, true, "30m"));
+    run_for(cluster, 20);
+    for (const Stored& request : cluster.server().list(api::Kind::kProvisioningRequest).items) {
+      const json::object provisioned{{"type", "Provisioned"},
+                                     {"status", "True"},
+                                     {"reason", "Made"},
+                                     {"message", "made"},
+                                     {"lastTransitionTime", "2026-01-01T00:00:20Z"}};
+      ASSERT_TRUE(cluster.server().patch(
+          key_of(api::Kind::kProvisioningRequest, *request), PatchType::kMerge,
+          json::object{{"status", json::object{{"conditions", json::array{provisioned}}}}},
+          {.status = true}));
+    }
+    run_for(cluster, 40);
+    apply_all(cluster, node_manifest("a3", "a"));
+    run_for(cluster, 60);
   });
 }
 

@@ -1,7 +1,10 @@
 #include "sim/embedded_cluster.h"
 
 #include "admission/job_admission.h"
+#include "base/check.h"
+#include "core/account_report.h"
 #include "core/names.h"
+#include "core/object.h"
 #include "jobs/batch_job.h"
 #include "sim/document.h"
 #include "sim/manifest.h"
@@ -117,6 +120,20 @@ ApiResult<Stored> EmbeddedCluster::apply(json::value document) {
   key = key_of(*kind, **stored);
   return server().patch(key, PatchType::kMerge, json::object{{"status", std::move(*status)}},
                         {.status = true, .field_manager = ""});
+}
+
+Result<void> EmbeddedCluster::check_account() {
+  std::vector<core::Object> objects;
+  for (const api::Kind kind : core().watched_kinds()) {
+    for (const Stored& document : server().list(kind).items) {
+      auto object = core::decode_object(*document, adapters_);
+      CHECK(object);
+      objects.push_back(std::move(*object));
+    }
+  }
+  return core::compare_accounts(
+      core::account_of(core().state(), core().scheduler().nominations()),
+      core::rebuilt_account(configuration_, adapters_, now(), std::move(objects)));
 }
 
 }  // namespace phalanx::sim

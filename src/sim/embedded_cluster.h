@@ -42,6 +42,10 @@ class EmbeddedCluster {
   // generated, missing or wrong in it is dealt with by sim/manifest.h.
   ApiResult<Stored> apply(json::value document);
 
+  // Whether what the core has booked is what a second core makes that is told every object and
+  // decides nothing; the error says where it is not. Linear in the objects.
+  Result<void> check_account();
+
  private:
   ApiResult<void> admit_kueue(AdmissionRequest& request);
   ApiResult<void> default_job(AdmissionRequest& request);

@@ -5,6 +5,7 @@
 #include "sim/job_rules.h"
 #include "sim/limit_range_rules.h"
 #include "sim/pod_rules.h"
+#include "sim/provisioning_rules.h"
 
 namespace phalanx::sim {
 
@@ -29,6 +30,9 @@ ApiResult<void> apply_defaults(const RuleInput& input, api::Kind kind, json::val
     case api::Kind::kLimitRange:
       default_limit_range(object);
       return {};
+    case api::Kind::kPodTemplate:
+      default_pod_template(object);
+      return {};
     case api::Kind::kJob:
       default_job(input, object);
       return {};
@@ -46,6 +50,10 @@ void check_object(const RuleInput& input, api::Kind kind, const json::value& obj
       return check_pod(input, object, problems);
     case api::Kind::kLimitRange:
       return check_limit_range(object, problems);
+    case api::Kind::kPodTemplate:
+      return check_pod_template(object, problems);
+    case api::Kind::kProvisioningRequest:
+      return check_provisioning_request(input, object, problems);
     case api::Kind::kPriorityClass:
       return check_priority_class(input, object, problems);
     case api::Kind::kRuntimeClass:

@@ -1,6 +1,6 @@
 // What the built-in kinds allow: their defaults and their validation, as the API server of
 // Kubernetes has them compiled in. The kinds of kueue.x-k8s.io are custom resources and come in
-// through the hooks of the server (sim/api_server.h).
+// through the hooks of the server (sim/api_server.h); those of others are built in here.
 #pragma once
 
 #include "api/kind.h"

@@ -170,13 +170,28 @@ class Performer {
         patch = kubelet_annotation("down");
         break;
       case NodeState::kCordoned:
+      case NodeState::kDrained:
       case NodeState::kUncordoned:
-        patch["spec"] = json::object{{"unschedulable", state == NodeState::kCordoned}};
+        patch["spec"] = json::object{{"unschedulable", state != NodeState::kUncordoned}};
         break;
       case NodeState::kDeleted:
         break;
     }
-    return check({}, key.text(), error_of(backend_.patch(key, patch, false)));
+    RETURN_IF_ERROR(check({}, key.text(), error_of(backend_.patch(key, patch, false))));
+    return state == NodeState::kDrained ? remove_pods_of(key.name) : Result<void>();
+  }
+
+  // As kubectl drain does with pods that a controller will make again.
+  Result<void> remove_pods_of(const std::string& node) {
+    for (const Stored& pod : backend_.list(api::Kind::kPod)) {
+      const auto owner = controller_of(*pod);
+      const bool stays = owner && owner->kind == "DaemonSet";
+      if (string_at(*pod, {"spec", "nodeName"}) != node || is_terminal(*pod) || stays) continue;
+      const api::ObjectKey key = key_of(api::Kind::kPod, *pod);
+      RETURN_IF_ERROR(
+          check({}, key.text(), error_of(backend_.remove(key, Propagation::kBackground))));
+    }
+    return {};
   }
 
   // How a kubelet is told what to play (sim/node_lifecycle.h).

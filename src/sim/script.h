@@ -109,7 +109,8 @@ enum class NodeState : uint8_t {
   kUnreachable,
   kCordoned,
   kUncordoned,
-  kDeleted
+  kDrained,  // cordoned, and its pods deleted
+  kDeleted,
 };
 
 struct NodeAction {

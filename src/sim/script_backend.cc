@@ -1,10 +1,5 @@
 #include "sim/script_backend.h"
 
-#include "base/check.h"
-#include "core/account_report.h"
-#include "core/object.h"
-#include "jobs/batch_job.h"
-
 namespace phalanx::sim {
 
 EmbeddedBackend::EmbeddedBackend(const core::Configuration& configuration)
@@ -14,8 +9,7 @@ EmbeddedBackend::EmbeddedBackend(const core::Configuration& configuration)
         return options;
       }()) {}
 
-EmbeddedBackend::EmbeddedBackend(EmbeddedOptions options)
-    : configuration_(options.host.configuration), adapters_(jobs::all_adapters()) {
+EmbeddedBackend::EmbeddedBackend(EmbeddedOptions options) {
   options.host.on_journal = [this,
                              next = std::move(options.host.on_journal)](const std::string& line) {
     journal_.push_back(line);
@@ -55,17 +49,7 @@ void EmbeddedBackend::restart_core() {
 }
 
 Result<void> EmbeddedBackend::check_account() {
-  std::vector<core::Object> objects;
-  for (const api::Kind kind : cluster_->core().watched_kinds()) {
-    for (const Stored& document : list(kind)) {
-      auto object = core::decode_object(*document, adapters_);
-      CHECK(object);
-      objects.push_back(std::move(*object));
-    }
-  }
-  return core::compare_accounts(
-      core::account_of(cluster_->core().state(), cluster_->core().scheduler().nominations()),
-      core::rebuilt_account(configuration_, adapters_, now(), std::move(objects)));
+  return cluster_->check_account();
 }
 
 }  // namespace phalanx::sim

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "core/adapter.h"
 #include "core/configuration.h"
 #include "sim/embedded_cluster.h"
 #include "sim/script.h"
@@ -34,8 +33,6 @@ class EmbeddedBackend : public Backend {
   [[nodiscard]] EmbeddedCluster& cluster() { return *cluster_; }
 
  private:
-  core::Configuration configuration_;
-  core::Adapters adapters_;
   std::vector<std::string> journal_;
   std::unique_ptr<EmbeddedCluster> cluster_;
 };

@@ -23,11 +23,12 @@ struct Choice {
   Value value;
 };
 
-constexpr std::array<Choice<NodeState>, 6> kNodeStates{{{"Ready", NodeState::kReady},
+constexpr std::array<Choice<NodeState>, 7> kNodeStates{{{"Ready", NodeState::kReady},
                                                         {"NotReady", NodeState::kNotReady},
                                                         {"Unreachable", NodeState::kUnreachable},
                                                         {"Cordoned", NodeState::kCordoned},
                                                         {"Uncordoned", NodeState::kUncordoned},
+                                                        {"Drained", NodeState::kDrained},
                                                         {"Deleted", NodeState::kDeleted}}};
 constexpr std::array<Choice<bool>, 2> kPodEnds{{{"Succeeded", true}, {"Failed", false}}};
 constexpr std::array<Choice<Propagation>, 3> kPropagations{

@@ -87,7 +87,7 @@ TEST(ReadActionTest, NamesWhatIsWrong) {
             "holds both `run` and `restart`; one step does one thing, make it two steps");
   EXPECT_EQ(problem_of("{node: a, becomes: Redy}"),
             "becomes: \"Redy\" is none of Ready, NotReady, Unreachable, Cordoned, Uncordoned, "
-            "Deleted; did you mean `Ready`?");
+            "Drained, Deleted; did you mean `Ready`?");
   EXPECT_EQ(problem_of("{patch: Job a}"),
             "with: must be the merge patch, like {spec: {suspend: true}}");
   EXPECT_EQ(problem_of("{apply: {kind: Job}}"),
