@@ -418,12 +418,12 @@ TEST_F(BadManifestsTest, GoodOnesAreTakenAndOthersSkipped) {
           std::string(kGoodJob) + "---\n" + object("batch.volcano.sh/v1alpha1", "Job", "") +
               "---\n" + object("v1", "Service", "") + "---\n" + object("v1", "Secret", "") +
               "---\n" + object("batch/v1", "CronJob", "") + "---\n" +
-              object("kueue.x-k8s.io/v1beta1", "ProvisioningRequestConfig", ""),
+              object("kueue.x-k8s.io/v1beta1", "MultiKueueConfig", ""),
           {"--until", "1m"});
   EXPECT_EQ(ran.code, kDone) << ran.err;
   expect_parts(ran.err, {"has no kind batch.volcano.sh/v1alpha1 Job", "has no kind v1 Service",
                          "has no kind v1 Secret", "has no kind batch/v1 CronJob",
-                         "has no kind kueue.x-k8s.io/v1beta1 ProvisioningRequestConfig"});
+                         "has no kind kueue.x-k8s.io/v1beta1 MultiKueueConfig"});
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 
 #include "cli/bench_report.h"
@@ -24,6 +25,28 @@ void add_bench_preemption(CLI::App& bench, Run& run) {
   command->add_flag("--json", preemption->json, "Print a JSON array, one object for each decision");
   command->callback(
       [preemption, &run] { run = [preemption] { return bench_preemption(*preemption); }; });
+}
+
+void add_bench_soak(CLI::App& bench, Run& run) {
+  auto soak = std::make_shared<BenchSoakArguments>();
+  CLI::App* command = bench.add_subcommand(
+      "soak", "Weeks of a cluster with failing nodes, in virtual time; checks what must hold");
+  command->add_option("--nodes", soak->nodes, "Nodes; a tenth of them is made when needed")
+      ->check(CLI::Range(20, 10'000))
+      ->capture_default_str();
+  command->add_option("--days", soak->days, "Simulated days in which jobs come")
+      ->check(CLI::Range(1, 3650))
+      ->capture_default_str();
+  command->add_option("--load", soak->load, "Work that comes, in percent of the GPUs")
+      ->check(CLI::Range(1, 200))
+      ->capture_default_str();
+  command->add_option("--seed", soak->seed, "Decides everything; the same seed, the same run")
+      ->capture_default_str();
+  command->add_option("--journal", soak->journal, "Write the decision journal to this file");
+  command->add_option("-o,--output", soak->output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->callback([soak, &run] { run = [soak] { return bench_soak(*soak); }; });
 }
 
 }  // namespace
@@ -73,6 +96,7 @@ void add_bench_command(CLI::App& app, Run& run) {
       [admission, &run] { run = [admission] { return bench_admission(*admission); }; });
 
   add_bench_preemption(*bench, run);
+  add_bench_soak(*bench, run);
 
   auto listing = std::make_shared<BenchListingArguments>();
   command = bench->add_subcommand(

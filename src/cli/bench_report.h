@@ -50,6 +50,16 @@ struct BenchListingArguments {
 };
 int bench_listing(const BenchListingArguments& arguments);
 
+struct BenchSoakArguments {
+  uint32_t nodes = 500;
+  int days = 30;
+  int load = 85;
+  uint64_t seed = 1;
+  std::string output = "text";
+  std::string journal = {};  // a file; empty: none
+};
+int bench_soak(const BenchSoakArguments& arguments);
+
 using BenchClock = std::chrono::steady_clock;
 
 inline int64_t nanoseconds_since(BenchClock::time_point start) {

@@ -4,9 +4,13 @@
 // to standard error, always.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <functional>
 #include <string>
+
+// Its header is one of the slowest to compile; only those that read options need it.
+namespace CLI {  // NOLINT(readability-identifier-naming): not ours
+class App;
+}
 
 namespace phalanx::cli {
 

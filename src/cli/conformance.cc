@@ -1,6 +1,7 @@
 // phalanx conformance FILE...: answers placement cases and compares with the expected answers.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <iostream>
 #include <memory>
 

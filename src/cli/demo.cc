@@ -4,6 +4,7 @@
 // the cluster falls behind instead of the view.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>

@@ -2,6 +2,7 @@
 // docs/reference/explain.md.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <iostream>
 #include <memory>

@@ -12,9 +12,14 @@
 #include "cli/queue_advice.h"
 #include "cli/simulate_placement.h"
 #include "cli/tree_picture.h"
+#include "core/admission_checks.h"
 #include "core/job_controller.h"
 #include "core/names.h"
+#include "core/node_health.h"
+#include "core/pods_ready.h"
 #include "core/preemption.h"
+#include "core/replacement.h"
+#include "core/second_pass.h"
 #include "placement/explanation_render.h"
 
 namespace phalanx::cli {
@@ -84,8 +89,12 @@ class Explainer {
     answer_.standing = Standing::kAdmitted;
     answer_.cluster_queue = workload_.object.cluster_queue;
     answer_.placement = placement_summary(state_, workload_.object);
-    if (!workload_.admitted())
-      answer_.message = "its quota is reserved, but it is not admitted yet";
+    if (!workload_.admitted()) {
+      reserved_only();
+    } else {
+      tell_lost_nodes();
+      tell_readiness();
+    }
     for (const AskedPodSet& asked : answer_.pod_sets) {
       const auto given = std::ranges::find(*workload_.object.admission, asked.name,
                                            &api::PodSetAssignment::pod_set);
@@ -95,6 +104,61 @@ class Explainer {
                                             *given->count, asked.count));
       }
     }
+  }
+
+  // It has its quota, and waits for what others say, or for its places.
+  void reserved_only() {
+    answer_.message = "its quota is reserved, but it is not admitted yet";
+    const api::Workload& object = workload_.object;
+    const auto lack = core::lack_of(object.admission_checks, object.topology_is_delayed());
+    if (lack) answer_.message += ": " + lack->message;
+    for (const api::AdmissionCheckStatus& check : object.admission_checks) {
+      if (check.state == api::CheckState::kReady) continue;
+      answer_.notes.push_back(
+          fmt::format("AdmissionCheck {}: {}", check.name,
+                      check.message.empty() ? "nothing was said yet" : check.message));
+    }
+    if (!lack) answer_.message += ": the pods of other workloads have to be ready first";
+    if (!core::all_checks_ready(object) || !object.topology_is_delayed()) return;
+    if (const auto places = core::place_delayed(state_, workload_); !places) {
+      const Time since = core::second_pass_failed_at(object, state_.now).value_or(state_.now);
+      answer_.notes.push_back(fmt::format("places are sought until {}: {}",
+                                          format_time(since + core::kLastSecondPass),
+                                          places.error()));
+    }
+  }
+
+  void tell_lost_nodes() {
+    const core::LostNodes lost = core::lost_nodes(state_, workload_);
+    for (const std::string& host : lost.needed) {
+      answer_.notes.push_back(fmt::format("node {} is lost: {}", host, lost.why.at(host)));
+    }
+    if (lost.needed.empty()) return;
+    if (const auto places = core::find_replacement(state_, workload_, lost); !places) {
+      answer_.notes.push_back("there is no replacement: " + places.error());
+    }
+  }
+
+  void tell_readiness() {
+    if (const auto deadline = core::ready_deadline(state_, workload_)) {
+      answer_.notes.push_back(fmt::format("not all of its pods are ready; they have to be by {}",
+                                          format_time(deadline->at)));
+    }
+  }
+
+  // Whether it is not considered for now.
+  bool kept_away() {
+    const api::Workload& object = workload_.object;
+    if (core::backs_off(object, state_.now)) {
+      answer_.message = fmt::format("it stays away until {}", format_time(*object.requeue->at));
+      return true;
+    }
+    const api::ClusterQueue* own = state_.cluster_queue_of(workload_);
+    const core::PendingQueue* pending = core_.scheduler().queue(own->meta.name);
+    const core::No* no = pending == nullptr ? nullptr : pending->no_of(workload_.request.name);
+    if (no == nullptr || no->reason != core::names::kWaitingForPodsReady) return false;
+    answer_.message = no->message;
+    return true;
   }
 
   void waiting() {
@@ -109,6 +173,7 @@ class Explainer {
       answer_.message = "it was evicted, and its pods are not gone yet";
       return;
     }
+    if (kept_away()) return;
     tell_held_place();
     const api::ClusterQueue& queue = *state_.cluster_queue_of(workload_);
     const core::PendingQueue* pending = core_.scheduler().queue(queue.meta.name);

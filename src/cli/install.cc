@@ -2,6 +2,7 @@
 // applied. See docs/how-to/install.md.
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <iostream>
 #include <memory>

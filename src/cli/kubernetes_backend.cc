@@ -35,7 +35,9 @@ using Clock = std::chrono::steady_clock;
 using sim::ApiResult;
 using sim::Stored;
 
-constexpr auto kPatience = std::chrono::seconds(30);
+// Longer than the slowest of the real controllers takes: the pods of a node that was deleted are
+// collected 40 to 80 s later.
+constexpr auto kPatience = std::chrono::seconds(120);
 constexpr auto kPause = std::chrono::milliseconds(100);
 // Nothing happened for this long: nothing more will.
 constexpr auto kQuiet = std::chrono::milliseconds(500);
@@ -44,11 +46,14 @@ constexpr auto kQuiet = std::chrono::milliseconds(500);
 constexpr std::array kScripted{api::Kind::kJob,
                                api::Kind::kWorkload,
                                api::Kind::kPod,
+                               api::Kind::kProvisioningRequest,
+                               api::Kind::kPodTemplate,
                                api::Kind::kLimitRange,
                                api::Kind::kLocalQueue,
                                api::Kind::kClusterQueue,
                                api::Kind::kCohort,
                                api::Kind::kAdmissionCheck,
+                               api::Kind::kProvisioningRequestConfig,
                                api::Kind::kResourceFlavor,
                                api::Kind::kTopology,
                                api::Kind::kWorkloadPriorityClass,
@@ -65,18 +70,29 @@ Stored stored(json::value document) {
   return std::make_shared<const json::value>(std::move(document));
 }
 
-// A port that nobody uses at the moment.
-uint16_t free_port() {
-  const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  CHECK(socket >= 0);
-  sockaddr_in address{};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  CHECK(::bind(socket, reinterpret_cast<sockaddr*>(&address), size) == 0);
-  CHECK(::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size) == 0);
-  ::close(socket);
-  return ntohs(address.sin_port);
+// A port that nobody uses, and that nobody takes before a manager listens there: it is below those
+// of outgoing connections and of the control planes, and each process that runs scenarios has a
+// part of its own, counted from `first`.
+uint16_t free_port(int first) {
+  constexpr int kBegin = 10'000;
+  constexpr int kParts = 100;
+  constexpr int kPart = 100;
+  const int begin = kBegin + ::getpid() % kParts * kPart;
+  for (int i = first;; ++i) {
+    CHECK(i < first + kPart);
+    const auto port = static_cast<uint16_t>(begin + i % kPart);
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    CHECK(socket >= 0);
+    const int yes = 1;
+    ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_ANY);
+    address.sin_port = htons(port);
+    const bool is_free = ::bind(socket, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+    ::close(socket);
+    if (is_free) return port;
+  }
 }
 
 // This program, with other arguments; its output goes to the end of a file.
@@ -132,9 +148,9 @@ Result<std::unique_ptr<KubernetesBackend>> KubernetesBackend::start(
 KubernetesBackend::KubernetesBackend(KubernetesBackendOptions options, kube::ClusterAccess access)
     : options_(std::move(options)),
       client_(std::move(access)),
-      webhook_port_(free_port()),
-      health_port_(free_port()),
-      metrics_port_(free_port()) {}
+      webhook_port_(free_port(0)),
+      health_port_(free_port(webhook_port_ + 1)),
+      metrics_port_(free_port(health_port_ + 1)) {}
 
 KubernetesBackend::~KubernetesBackend() {
   end_manager(SIGTERM);

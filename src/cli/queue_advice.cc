@@ -93,7 +93,11 @@ std::string inactive_because(const core::State& state, const api::ClusterQueue& 
 std::optional<std::string> set_aside_because(const core::State& state,
                                              const core::WorkloadState& workload) {
   if (!workload.object.active) {
-    return "it was deactivated; set spec.active of its Workload to true";
+    const api::Condition* evicted =
+        api::find_condition(workload.object.conditions, core::names::kEvicted);
+    const bool told = evicted != nullptr && evicted->reason.contains("DueTo");
+    return fmt::format("it was deactivated; set spec.active of its Workload to true{}",
+                       told ? ". " + evicted->message : "");
   }
   const auto problem = core::queue_problem(state, workload);
   if (!problem) return std::nullopt;

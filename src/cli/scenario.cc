@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <CLI/CLI.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -15,6 +17,7 @@
 #include "cli/kubernetes_backend.h"
 #include "cli/manifests.h"
 #include "core/configuration.h"
+#include "sim/document.h"
 #include "sim/script_backend.h"
 
 namespace phalanx::cli {
@@ -23,6 +26,7 @@ namespace {
 struct Arguments {
   std::vector<std::string> paths;
   std::string only = "*";
+  std::string part = "1/1";
   std::string configuration;
   std::string feature_gates;
   std::string backend = "embedded";
@@ -65,6 +69,7 @@ class ScenarioCommand {
                                    arguments_.only, fmt::join(names_, ", ")),
                        as_json);
     }
+    if (auto left = keep_part(); !left) return bad_input(left.error().message, as_json);
     int failed = 0;
     json::array results;
     for (const Found& found : found_) {
@@ -142,6 +147,25 @@ class ScenarioCommand {
         });
   }
 
+  // K/N is every Nth, beginning with the Kth: neighbours, which take about as long as each other,
+  // go to different parts.
+  Result<void> keep_part() {
+    const std::string& text = arguments_.part;
+    const size_t slash = std::min(text.find('/'), text.size());
+    const auto part = sim::parse_unsigned(text.substr(0, slash));
+    const auto parts = sim::parse_unsigned(text.substr(std::min(slash + 1, text.size())));
+    if (!part || !parts || *part < 1 || *part > *parts) {
+      return fail(
+          fmt::format("--part: \"{}\" is no part; write K/N, as in 1/3, 2/3 and 3/3", text));
+    }
+    std::vector<Found> kept;
+    for (size_t i = 0; i < found_.size(); ++i) {
+      if (i % *parts == *part - 1) kept.push_back(std::move(found_[i]));
+    }
+    found_ = std::move(kept);
+    return {};
+  }
+
   // Puts the manifests of the files it includes, named from its own folder, before its own.
   static Result<void> include(const std::string& file, sim::Scenario& scenario) {
     const auto folder =
@@ -214,6 +238,8 @@ void add_scenario_command(CLI::App& app, Run& run) {
       ->required();
   command->add_option("--only", arguments->only,
                       "Run only scenarios whose name is like this (*, ?)");
+  command->add_option("--part", arguments->part,
+                      "K/N: run every Nth of them, beginning with the Kth");
   command->add_option("--config", arguments->configuration,
                       "Configuration for scenarios that have none of their own");
   command->add_option("--feature-gates", arguments->feature_gates,

@@ -103,6 +103,26 @@ TEST_F(ScenarioCommandTest, NothingToRunIsSaidTruthfully) {
   EXPECT_EQ(none.err, "phalanx: --only: no scenario has a name like \"b*\"; there are a\n");
 }
 
+TEST_F(ScenarioCommandTest, PartsTogetherAreTheWhole) {
+  std::string content;
+  for (const char* name : {"a", "b", "c", "d"}) {
+    content += "---\n" + scenario(name, "steps: [{run: 1s}]");
+  }
+  const std::string path = file(content);
+  const auto part = [&](const char* which) {
+    return run_phalanx({"scenario", path, "--part", which});
+  };
+  EXPECT_EQ(part("1/3").out, "ok   a\nok   d\n2 passed, 0 failed\n");
+  EXPECT_EQ(part("2/3").out, "ok   b\n1 passed, 0 failed\n");
+  EXPECT_EQ(part("3/3").out, "ok   c\n1 passed, 0 failed\n");
+  EXPECT_EQ(part("5/5").out, "0 passed, 0 failed\n");
+  for (const char* bad : {"/", "1", "0/2", "3/2", "1/", "-1/2", "1/2/3", "a/b"}) {
+    const Ran ran = part(bad);
+    EXPECT_EQ(ran.code, kBadInput) << bad;
+    EXPECT_NE(ran.err.find("is no part; write K/N"), std::string::npos) << bad;
+  }
+}
+
 TEST_F(ScenarioCommandTest, IncludesFilesFromItsOwnFolder) {
   file("{apiVersion: v1, kind: Namespace, metadata: {name: shared}}\n", "include/namespace.yaml");
   const std::string then = "steps: [{then: [{object: Namespace shared}]}]";

@@ -198,7 +198,25 @@ void History::observe_workload(const sim::Change& change) {
   }
   if (gone) return;
   if (!present_.contains(name)) enqueue(change);
-  observe_phase(workloads_.at(present_.at(name)), *change.after);
+  Entry& entry = workloads_.at(present_.at(name));
+  const bool held = entry.record.holds() && !renewed && change.before != nullptr;
+  observe_phase(entry, *change.after);
+  if (held && entry.record.holds()) observe_move(entry.record, *change.before, *change.after);
+}
+
+// Nodes were replaced under it.
+void History::observe_move(WorkloadRecord& record, const json::value& before,
+                           const json::value& after) {
+  if (same_value(find_at(before, {"status", "admission"}),
+                 find_at(after, {"status", "admission"}))) {
+    return;
+  }
+  DecodeStatus status;
+  const api::Workload now = api::read_workload(JsonReader(&after, "", status));
+  const std::string move = move_summary(api::read_workload(JsonReader(&before, "", status)), now);
+  if (move.empty()) return;
+  record.placement = placement_summary(cluster_.core().state(), now);
+  tell("moved", record.name, move);
 }
 
 void History::observe_phase(Entry& entry, const json::value& workload) {

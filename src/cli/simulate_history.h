@@ -125,6 +125,7 @@ class History : public sim::Component {
   void observe_workload(const sim::Change& change);
   void enqueue(const sim::Change& change);
   void observe_phase(Entry& entry, const json::value& workload);
+  void observe_move(WorkloadRecord& record, const json::value& before, const json::value& after);
   void admit(Entry& entry, const json::value& workload);
   void finish(Entry& entry, const json::value& workload);
   void evict(Entry& entry, const std::string& message);

@@ -40,6 +40,16 @@ TEST_F(SimulateOutcomeTest, APodThatFailedIsMissed) {
             "0s submitted; 0s admitted; 1s started; 3m lost; 3m11s started; 13m11s finished");
 }
 
+TEST_F(SimulateOutcomeTest, AGangUnderWhichANodeIsDrainedMoves) {
+  std::string job = manifest({"a", 1});
+  job.replace(job.find("backoffLimit: 0"), 15, "backoffLimit: 3");
+  const std::string input = timeline("{at: 3m, node: r1-h1, becomes: Drained}") + job;
+  EXPECT_EQ(events_of(simulate_json(input), "ml/a"),
+            "0s submitted; 0s admitted; 1s started; 3m moved; 3m lost; 3m11s started; 13m11s "
+            "finished");
+  expect_parts(simulate(input).out, {"moved      ml/a     from r1-h1 to r1-h2"});
+}
+
 // Rounds of pods that follow each other are no loss.
 TEST_F(SimulateOutcomeTest, PodsThatSucceedAreNotMissed) {
   std::string job = manifest({"a", 2});

@@ -1,9 +1,12 @@
 #include "cli/simulate_placement.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "topology/assignment_encoding.h"
@@ -15,6 +18,27 @@ constexpr Duration kBetweenLooks = std::chrono::minutes(1);
 
 std::string counted(size_t count, const std::string& word) {
   return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
+// The lowest domains that its pods are in, hosts as a rule.
+std::set<std::string> places_of(const api::Workload& workload) {
+  std::set<std::string> places;
+  if (!workload.admission) return places;
+  for (const api::PodSetAssignment& assignment : *workload.admission) {
+    if (!assignment.topology_assignment) continue;
+    const auto decoded = topology::decode_assignment(*assignment.topology_assignment, "");
+    if (!decoded) continue;
+    for (const auto& domain : decoded->domains) places.insert(domain.values.back());
+  }
+  return places;
+}
+
+std::string some_of(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 3;
+  const std::span shown = std::span(names).first(std::min(names.size(), kMost));
+  std::string text = fmt::format("{}", fmt::join(shown, ", "));
+  if (names.size() > kMost) text += fmt::format(" and {} more", names.size() - kMost);
+  return text;
 }
 
 std::string summary_of(topology::Cluster& cluster, TreeId id,
@@ -91,6 +115,17 @@ std::string placement_summary(core::State& state, const api::Workload& workload)
     text += summary_of(state, assignment);
   }
   return text;
+}
+
+std::string move_summary(const api::Workload& before, const api::Workload& after) {
+  const std::set<std::string> old = places_of(before);
+  const std::set<std::string> now = places_of(after);
+  std::vector<std::string> left;
+  std::vector<std::string> got;
+  std::ranges::set_difference(old, now, std::back_inserter(left));
+  std::ranges::set_difference(now, old, std::back_inserter(got));
+  if (left.empty() || got.empty()) return "";
+  return fmt::format("from {} to {}", some_of(left), some_of(got));
 }
 
 std::vector<LevelRoom> room_of(core::State& state, const std::string& flavor,

@@ -22,6 +22,8 @@ std::string level_word(std::string_view key);
 // Where an admitted Workload was put: "rack b1-r2: 4 hosts", "2 blocks, 5 racks, 20 hosts", "host
 // h3", or the flavors if it was not placed by a topology. With several pod sets, each by its name.
 std::string placement_summary(core::State& state, const api::Workload& workload);
+// Which hosts it has left, and which it has got: "from h3 to h5"; empty: none.
+std::string move_summary(const api::Workload& before, const api::Workload& after);
 
 // How many pods of one kind fit into one domain of a level, at one moment or on average.
 struct LevelRoom {

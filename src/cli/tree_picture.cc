@@ -115,9 +115,20 @@ class TreeDrawing {
       return leaf < column.size() ? column[leaf] : 0;
     };
     const PictureAmounts& amounts = picture_.amounts;
+    if (!tree_.leaf_active(leaf)) return {};
     const bool barred = leaf < amounts.barred.size() && amounts.barred[leaf];
     return {at(amounts.total), at(amounts.used), at(amounts.placed), at(amounts.pods), 1,
             barred ? 1 : 0};
+  }
+
+  // The children that have nodes which take pods; of others there is nothing to see.
+  [[nodiscard]] std::vector<uint32_t> children_of(const Opened& parent) const {
+    std::vector<uint32_t> children;
+    const topology::DomainRange range = tree_.children(parent.level, parent.domain);
+    for (uint32_t child = range.begin; child < range.end; ++child) {
+      if (sums_[parent.level + 1][child].leaves > 0) children.push_back(child);
+    }
+    return children;
   }
 
   [[nodiscard]] Sums child_sums(int level, uint32_t domain) const {
@@ -160,12 +171,11 @@ class TreeDrawing {
     std::vector<std::vector<uint32_t>> wanted;
     int64_t lines = 0;
     for (const Opened* parent : parents) {
-      const topology::DomainRange range = tree_.children(parent->level, parent->domain);
-      std::vector<uint32_t> children;
-      for (uint32_t child = range.begin; child < range.end; ++child) {
-        if (interesting(parent->level + 1, child)) children.push_back(child);
-      }
-      lines += static_cast<int64_t>(children.size()) + (children.size() < range.size() ? 1 : 0);
+      std::vector<uint32_t> children = children_of(*parent);
+      const size_t all = children.size();
+      std::erase_if(children,
+                    [&](uint32_t child) { return !interesting(parent->level + 1, child); });
+      lines += static_cast<int64_t>(children.size()) + (children.size() < all ? 1 : 0);
       wanted.push_back(std::move(children));
     }
     const bool complete = lines <= left;
@@ -175,7 +185,7 @@ class TreeDrawing {
     if (!complete && whole_.pods == 0 && parents.front()->level >= 1) return false;
     for (size_t index = 0; index < parents.size(); ++index) {
       Opened& parent = *parents[index];
-      const uint32_t size = tree_.children(parent.level, parent.domain).size();
+      const auto size = static_cast<uint32_t>(children_of(parent).size());
       if (!complete) keep_foremost(wanted[index], parent.level + 1, size, share);
       for (const uint32_t child : wanted[index]) {
         parent.children.push_back({parent.level + 1, child, {}, 0});
@@ -207,8 +217,7 @@ class TreeDrawing {
     left -= parent.hidden - 1;
     parent.hidden = 0;
     auto next = parent.children.begin();
-    const topology::DomainRange range = tree_.children(parent.level, parent.domain);
-    for (uint32_t child = range.begin; child < range.end; ++child) {
+    for (const uint32_t child : children_of(parent)) {
       if (next != parent.children.end() && next->domain == child) {
         ++next;
       } else {
@@ -237,8 +246,7 @@ class TreeDrawing {
   [[nodiscard]] Sums hidden_sums(const Opened& parent) const {
     Sums sums;
     auto shown = parent.children.begin();
-    const topology::DomainRange range = tree_.children(parent.level, parent.domain);
-    for (uint32_t child = range.begin; child < range.end; ++child) {
+    for (const uint32_t child : children_of(parent)) {
       if (shown != parent.children.end() && shown->domain == child) {
         ++shown;
       } else {
