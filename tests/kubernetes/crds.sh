@@ -35,7 +35,7 @@ shown() {
   kubectl apply -f "$here/crds/shown.yaml" >/dev/null
   kubectl patch clusterqueue shown --subresource=status --type=merge \
     -p '{"status": {"pendingWorkloads": 3, "admittedWorkloads": 1}}' >/dev/null
-  for name in ac co cq flavor flavors kueueworkload kueueworkloads kwl lq queue queues rf topo wpc; do
+  for name in ac co cq flavor flavors kueueworkload kueueworkloads kwl lq prc queue queues rf topo wpc; do
     echo "\$ kubectl get $name -o wide"
     kubectl get "$name" shown -o wide | sed -E 's/ +[0-9]+s$/ AGE/; s/ +/ /g; s/ +$//'
   done
@@ -46,4 +46,4 @@ if ! shown | diff "$here/crds/shown.txt" - >&2; then
   exit 1
 fi
 
-"$here/crd-cases" "$home/admin.kubeconfig" "$@" "$here"/crds/{topologies,flavors,queues,workloads}.yaml
+"$here/crd-cases" "$home/admin.kubeconfig" "$@" "$here"/crds/{topologies,flavors,queues,workloads,provisioning}.yaml
