@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/json_patch.h"
+#include "base/json_pointer.h"
 
 namespace phalanx {
 namespace {
@@ -71,16 +72,7 @@ class Difference {
   class Step {
    public:
     Step(std::string& path, std::string_view name) : path_(path), before_(path.size()) {
-      path_ += '/';
-      for (const char c : name) {
-        if (c == '~') {
-          path_ += "~0";
-        } else if (c == '/') {
-          path_ += "~1";
-        } else {
-          path_ += c;
-        }
-      }
+      append_json_pointer_step(path_, name);
     }
     ~Step() { path_.resize(before_); }
     Step(const Step&) = delete;

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/json_pointer.h"
+
 namespace phalanx {
 namespace {
 
@@ -16,30 +18,7 @@ constexpr size_t kMaxOperations = 10'000;
 // What all copies of one patch may add up to: copying a part into itself doubles it every time.
 constexpr size_t kMaxCopiedBytes = size_t{3} * 1024 * 1024;
 
-using Pointer = std::vector<std::string>;
-
-// "/spec/containers/0/image", with ~1 for "/" and ~0 for "~" inside a step. "" is the whole
-// document.
-Result<Pointer> parse_pointer(std::string_view text) {
-  Pointer pointer;
-  if (text.empty()) return pointer;
-  if (text.front() != '/') {
-    return fail(fmt::format("\"{}\" is no JSON pointer; begin it with \"/\"", text));
-  }
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '/') {
-      pointer.emplace_back();
-    } else if (text[i] != '~') {
-      pointer.back() += text[i];
-    } else if (i + 1 < text.size() && (text[i + 1] == '0' || text[i + 1] == '1')) {
-      pointer.back() += text[++i] == '0' ? '~' : '/';
-    } else {
-      return fail(
-          fmt::format("\"{}\" is no JSON pointer; write ~0 for \"~\" and ~1 for \"/\"", text));
-    }
-  }
-  return pointer;
-}
+using Pointer = JsonPointer;
 
 // The index of an element below `end`; leading zeros and signs are no index.
 std::optional<size_t> parse_index(std::string_view step, size_t end) {
@@ -126,7 +105,7 @@ class PatchOperation {
   Result<void> run() {
     const std::string name = text("op");
     if (!find_text("path")) return fail("path: is required");
-    auto path = parse_pointer(text("path"));
+    auto path = parse_json_pointer(text("path"));
     if (!path) return within("path", path.error());
     if (name == "remove") {
       auto removed = remove(document_, *path);
@@ -172,7 +151,7 @@ class PatchOperation {
 
   Result<void> with_source(const std::string& name, const Pointer& path) {
     if (!find_text("from")) return fail("from: is required");
-    auto from = parse_pointer(text("from"));
+    auto from = parse_json_pointer(text("from"));
     if (!from) return within("from", from.error());
     if (name == "move") {
       if (is_prefix(*from, path)) return fail("path: nothing can be moved into itself");

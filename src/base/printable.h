@@ -7,8 +7,12 @@
 
 namespace phalanx {
 
-// Control characters become \n, \t, \r or \x1b; everything else stays, UTF-8 included.
+// Control characters become \n, \t, \r or \x1b, and characters that hide others or turn them round
+// \u202e; everything else stays, UTF-8 included.
 std::string printable(std::string_view text);
+
+// What is no UTF-8 is replaced by the character that stands for such (U+FFFD), byte by byte.
+std::string valid_utf8(std::string_view text);
 
 // At most so many bytes of the text; what is left out is at the end, and stands for whole
 // characters, as a reader of UTF-8 would not accept a part of one.

@@ -14,10 +14,28 @@ TEST(PrintableTest, WhatATerminalWouldObeyIsEscaped) {
   EXPECT_EQ(printable(std::string_view("a\0b", 3)), "a\\x00b");
 }
 
+TEST(PrintableTest, WhatHidesOtherTextIsEscaped) {
+  EXPECT_EQ(printable("job-\u202Eniart"), "job-\\u202eniart");
+  EXPECT_EQ(printable("a\u2028b\u200B\u2066c\uFEFF\u061C"),
+            "a\\u2028b\\u200b\\u2066c\\ufeff\\u061c");
+  EXPECT_EQ(printable("\u2027\u2030\u0627\uFF01\xE2\x80"), "\u2027\u2030\u0627\uFF01\xE2\x80");
+}
+
 TEST(PrintableTest, OrdinaryTextStays) {
   EXPECT_EQ(printable("größe ≥ 3, 100 %"), "größe ≥ 3, 100 %");
   EXPECT_EQ(printable("\xC2\xA7 1"), "\xC2\xA7 1");
   EXPECT_EQ(printable(""), "");
+}
+
+TEST(PrintableTest, WhatIsNoUtf8IsReplaced) {
+  const std::string good = "a\n\u00e9\u20ac\U0001F600";
+  EXPECT_EQ(valid_utf8(good), good);
+  const std::string bad = "\xEF\xBF\xBD";
+  EXPECT_EQ(valid_utf8("a\xFFz"), "a" + bad + "z");
+  EXPECT_EQ(valid_utf8("\xC3"), bad) << "cut off";
+  EXPECT_EQ(valid_utf8("\xC0\x80"), bad + bad) << "overlong";
+  EXPECT_EQ(valid_utf8("\xED\xA0\x80"), bad + bad + bad) << "a surrogate";
+  EXPECT_EQ(valid_utf8("\xF4\x90\x80\x80"), bad + bad + bad + bad) << "beyond U+10FFFF";
 }
 
 TEST(PrintableTest, ACutLeavesWholeCharacters) {
