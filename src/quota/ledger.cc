@@ -1,5 +1,7 @@
 #include "quota/ledger.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/saturating.h"
 
@@ -21,6 +23,15 @@ void add(Usage& total, const Usage& usage, int sign) {
   }
 }
 
+// What no workload has. A sum that ends at 64 bits cannot be taken back: whoever is let into a
+// queue of boundless quota with 2^63 of something must not spoil the sums of the others.
+constexpr int64_t kMostOfWorkload = int64_t{1} << 57;
+
+Usage bounded(Usage usage) {
+  for (auto& [what, amount] : usage) amount = std::min(amount, kMostOfWorkload);
+  return usage;
+}
+
 void apply_to(QueueTotals& totals, const Reservation& reservation, int sign) {
   add(totals.reserved, reservation.usage, sign);
   totals.reserving_workloads += sign;
@@ -33,14 +44,17 @@ void apply_to(QueueTotals& totals, const Reservation& reservation, int sign) {
 
 }  // namespace
 
-void Ledger::book(const std::string& workload, const Reservation& reservation) {
+void Ledger::book(const std::string& workload, const Reservation& asked) {
+  Reservation reservation = asked;
+  reservation.usage = bounded(std::move(reservation.usage));
   const auto found = bookings_.find(workload);
   if (found != bookings_.end()) {
     if (found->second.reservation == reservation) return;
     apply(workload, found->second, -1);
   }
   Booking& booking = bookings_[workload];
-  booking = {reservation, tree_.amounts(reservation.usage)};
+  booking = {std::move(reservation), {}};
+  booking.amounts = tree_.amounts(booking.reservation.usage);
   apply(workload, booking, +1);
 }
 
@@ -72,7 +86,7 @@ void Ledger::set_leaving(const std::string& workload, bool leaving) {
 void Ledger::promise(const std::string& workload, const std::string& cluster_queue,
                      const Usage& usage) {
   withdraw(workload);
-  const Promise& promise = promises_[workload] = {cluster_queue, tree_.amounts(usage)};
+  const Promise& promise = promises_[workload] = {cluster_queue, tree_.amounts(bounded(usage))};
   change(cluster_queue, promise.amounts, +1, Book::kPromised);
 }
 

@@ -12,6 +12,21 @@ namespace {
 
 constexpr std::string_view kPods = "pods";
 
+// What nobody has, and so small that sums of thousands still fit 64 bits: a sum that ends there
+// cannot be taken back, and whoever asks for 2^63 of something must change nothing for the others.
+constexpr int64_t kMostOfPod = int64_t{1} << 48;
+constexpr int64_t kMostOfNode = int64_t{1} << 54;
+constexpr int64_t kMostOfWorkload = int64_t{1} << 58;  // on one node
+constexpr size_t kMostResources = 128;
+
+int64_t most_of_node(int64_t amount) {
+  return std::min(amount, kMostOfNode);
+}
+
+int64_t most_of_workload(int64_t per_pod, int64_t pods) {
+  return std::min(saturating_multiply(per_pod, pods), kMostOfWorkload);
+}
+
 }  // namespace
 
 int64_t Cluster::at(const Columns& columns, ResourceId resource, size_t index) {
@@ -98,7 +113,7 @@ bool Cluster::has_capacity(NodeId id, const api::Node& node) const {
   if (record.ready != node.ready || record.schedulable == node.unschedulable) return false;
   for (const auto& [name, amount] : node.allocatable) {
     const ResourceId resource = resources_.find(name);
-    if (amount != (resource.valid() ? allocatable(id, resource) : 0)) return false;
+    if (most_of_node(amount) != (resource.valid() ? allocatable(id, resource) : 0)) return false;
   }
   for (size_t index = 0; index < resources_.size(); ++index) {
     const ResourceId resource(index);
@@ -111,6 +126,7 @@ bool Cluster::has_capacity(NodeId id, const api::Node& node) const {
 
 Result<bool> Cluster::put_node(const api::Node& node) {
   const NodeId id = intern_node(node.name);
+  for (const auto& [key, requests] : strays_.take(node.name)) put_pod(key, node.name, requests);
   const auto hostname = node.labels.find(std::string(api::kHostnameLabel));
   const HostId host = hostname == node.labels.end() ? HostId() : intern_host(hostname->second);
   if (host.valid()) {
@@ -149,7 +165,7 @@ Result<bool> Cluster::put_node(const api::Node& node) {
     if (id.value < column.size()) column[id.value] = 0;
   }
   for (const auto& [name, amount] : node.allocatable) {
-    slot(allocatable_, resources_.intern(name), id.value) = amount;
+    slot(allocatable_, resources_.intern(name), id.value) = most_of_node(amount);
   }
   attach_everywhere(id, +1);
   return moved;
@@ -218,8 +234,22 @@ void Cluster::attach(DomainTree& tree, NodeId node, int sign) {
 
 void Cluster::put_pod(const std::string& key, std::string_view node_name,
                       const api::ResourceAmounts& requests) {
-  const NodeId node = intern_node(node_name);
-  RequestVector request = make_request(requests);
+  const NodeId node = node_names_.find(node_name);
+  if (!node.valid()) {
+    remove_pod(key);
+    strays_.put(key, node_name, requests);
+    return;
+  }
+  strays_.remove(key);
+  // Names are interned for life, and pods may name any resource: those that no node offers are told
+  // apart only up to a number.
+  api::ResourceAmounts known;
+  for (const auto& [name, amount] : requests) {
+    if (!resources_.find(name).valid() && resources_.size() >= kMostResources) continue;
+    resources_.intern(name);
+    known[name] = std::min(amount, kMostOfPod);
+  }
+  RequestVector request = make_request(known);
   const auto found = pods_.find(key);
   if (found != pods_.end()) {
     if (found->second.node == node && *found->second.requests == request) return;
@@ -231,6 +261,7 @@ void Cluster::put_pod(const std::string& key, std::string_view node_name,
 }
 
 void Cluster::remove_pod(const std::string& key) {
+  if (strays_.remove(key)) return;
   const auto found = pods_.find(key);
   if (found == pods_.end()) return;
   const PodRecord record = found->second;
@@ -348,7 +379,7 @@ void Cluster::remove_usage(const std::string& workload) {
 void Cluster::apply_usage(const UsageRecord& usage, int sign) {
   for (const auto& [host, count] : usage.hosts) {
     for (const Request& request : usage.requests) {
-      add_used_host(host, request.resource, sign * saturating_multiply(request.amount, count));
+      add_used_host(host, request.resource, sign * most_of_workload(request.amount, count));
     }
   }
   const DomainTree& tree = *trees_[usage.tree.value];
@@ -358,7 +389,7 @@ void Cluster::apply_usage(const UsageRecord& usage, int sign) {
     if (!leaf) continue;
     for (const Request& request : usage.requests) {
       add_used_leaf(usage.tree, *leaf, request.resource,
-                    sign * saturating_multiply(request.amount, count));
+                    sign * most_of_workload(request.amount, count));
     }
   }
 }

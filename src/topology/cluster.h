@@ -27,6 +27,7 @@
 #include "base/shared_values.h"
 #include "base/strong_id.h"
 #include "topology/domain_tree.h"
+#include "topology/stray_pods.h"
 
 namespace phalanx::topology {
 
@@ -90,7 +91,8 @@ class Cluster {
   Result<bool> put_node(const api::Node& node);
   void remove_node(std::string_view name);
 
-  // Pods that were not placed through an admitted workload. `key` identifies the pod.
+  // Pods that were not placed through an admitted workload. `key` identifies the pod. Those on a
+  // node that does not exist (yet) count as soon as it does.
   void put_pod(const std::string& key, std::string_view node_name,
                const api::ResourceAmounts& requests);
   void remove_pod(const std::string& key);
@@ -247,6 +249,7 @@ class Cluster {
   Columns used_;                    // admitted usage; by resource, HostId
   SharedValues<RequestVector> pod_requests_;
   boost::unordered_flat_map<std::string, PodRecord> pods_;
+  StrayPods strays_;  // names of nodes are interned for life; pods may name any
   std::map<std::string, std::vector<UsageRecord>> usages_;
   // Of the same, for finding: the choice of victims asks for thousands.
   boost::unordered_flat_map<std::string_view, const std::vector<UsageRecord>*> usage_index_;
