@@ -47,6 +47,10 @@ class JobAdapter {
   // Brings the pod templates and numbers of pods back to what they were; nullopt if they are.
   [[nodiscard]] virtual std::optional<json::object> restore_patch(
       const Job& job, std::span<const Original> originals) const = 0;
+
+  // Whether the Workload of such an object stands also for the pods of the jobs that it owns. If
+  // not, these jobs need quota of their own: everybody may write any owner into a job.
+  [[nodiscard]] virtual bool counts_jobs_of_its_own() const { return false; }
 };
 
 class Adapters {

@@ -130,7 +130,12 @@ Result<std::string> set_gate(std::string_view name, bool on, Configuration& conf
   return fmt::format("feature gate {}={} changes nothing here", name, on);
 }
 
-Result<void> read_gates(const JsonReader& reader, Configuration& configuration,
+// Kueue has gates that come and go with its versions: in a file of its own they are no mistake.
+bool is_known_gate(std::string_view name) {
+  return std::ranges::find(kGates, name, &Gate::name) != kGates.end();
+}
+
+Result<void> read_gates(const JsonReader& reader, bool ours, Configuration& configuration,
                         std::vector<std::string>& warnings) {
   const json::value* gates = reader.find("featureGates");
   if (gates == nullptr) return {};
@@ -140,8 +145,13 @@ Result<void> read_gates(const JsonReader& reader, Configuration& configuration,
       return fail(fmt::format("featureGates.{}: must be true or false",
                               std::string_view(name.data(), name.size())));
     }
-    auto warning =
-        set_gate(std::string_view(name.data(), name.size()), value.get_bool(), configuration);
+    const std::string_view gate(name.data(), name.size());
+    if (!ours && !is_known_gate(gate)) {
+      warnings.push_back(
+          fmt::format("feature gate {} is not known here, and changes nothing", gate));
+      continue;
+    }
+    auto warning = set_gate(gate, value.get_bool(), configuration);
     if (!warning) return within("featureGates", warning.error());
     if (!warning->empty()) warnings.push_back(*warning);
   }
@@ -187,7 +197,7 @@ Result<ConfigurationFile> parse_configuration(std::string_view text, const std::
   for (const std::string& path : unused) {
     file.warnings.push_back(fmt::format("{}: {}: is not used here", name, path));
   }
-  if (auto gates = read_gates(reader, configuration, file.warnings); !gates) {
+  if (auto gates = read_gates(reader, ours, configuration, file.warnings); !gates) {
     return within(name, gates.error());
   }
   return file;

@@ -59,6 +59,19 @@ TEST(ConfigurationTest, RefusesWhatItDoesNotKnow) {
             std::string::npos);
 }
 
+// Every version of Kueue has other ones, and a file of its own is taken over as it is.
+TEST(ConfigurationTest, UnknownGatesOfKueueAreWarnings) {
+  const auto file = parse_configuration(
+      "{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, "
+      "featureGates: {SanitizePodSets: true, TASProfileMixed: false}}",
+      "c.yaml");
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_EQ(file->configuration.placement.profile, placement::Profile::kBestFit);
+  EXPECT_EQ(file->warnings,
+            (std::vector<std::string>{
+                "feature gate SanitizePodSets is not known here, and changes nothing"}));
+}
+
 TEST(ConfigurationTest, GatesOfTheCommandLine) {
   Configuration configuration;
   const auto warnings =

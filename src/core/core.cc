@@ -53,7 +53,8 @@ Output Core::step(Time now, std::vector<Event> events) {
   std::optional<Time> wake_at = outbox_.next_attempt();
   if (synced_) wake_at = earlier(wake_at, scheduler_.wake_at());
   if (!alarms_by_time_.empty()) wake_at = earlier(wake_at, alarms_by_time_.begin()->first);
-  return {outbox_.take_writes(now), outbox_.take_notices(), journal_.take(), wake_at};
+  return {outbox_.take_writes(now), outbox_.take_notices(), journal_.take(), wake_at,
+          journal_.take_tally()};
 }
 
 void Core::take_in(Event& event) {
@@ -268,9 +269,34 @@ void Core::end_misplaced_pods() {
   }
 }
 
+// A pod may ask for more than its place has: a webhook added a container, or somebody made it by
+// hand. It goes there only while its node has that much left that is promised to nobody; otherwise
+// it would take what others were promised. Until then it keeps its gate.
+bool Core::must_wait(const std::string& workload, const std::string& pod, const std::string& host) {
+  const auto resource = state_.account.excess_of(pod, host);
+  if (!resource) return false;
+  held_back_.insert(workload);
+  const std::string problem = fmt::format(
+      "it asks for more {} than its workload was admitted with, and node {} has not that much left",
+      *resource, host);
+  auto& told = told_too_large_[pod];
+  if (told == problem) return true;
+  told = problem;
+  const api::ObjectKey key = key_of(api::Kind::kPod, pod);
+  journal_.record(state_.now,
+                  {"hold-back", key, {{key.text(), state_.known.version(key)}}, problem, {}});
+  outbox_.notify({key, state_.known.uid(key), true, "PodTooLarge", problem});
+  return true;
+}
+
 void Core::run_ungater() {
+  to_ungate_.merge(held_back_);
+  held_back_.clear();
   for (const std::string& name : std::exchange(to_ungate_, {})) {
-    Ungating ungating = ungate(state_, outbox_, expected_, name);
+    Ungating ungating = [&] {
+      const Probed probed(probe_, Task::kUngate);
+      return ungate(state_, outbox_, expected_, name);
+    }();
     for (const auto& [pod_set, problem] : ungating.rank_problems) {
       if (!rank_warned_.insert(name + "/" + pod_set).second) continue;
       const api::ObjectKey key = key_of(api::Kind::kWorkload, name);
@@ -290,6 +316,8 @@ void Core::run_ungater() {
       for (const auto& level : selector) {
         domain.emplace_back(level.value().get_string());
       }
+      const bool by_host = selector.contains(api::kHostnameLabel);
+      if (by_host && must_wait(name, full_name(key), domain.back())) continue;
       carry_out(std::move(verdict));
       if (outbox_.busy(key)) expected_[full_name(key)] = std::move(domain);
     }

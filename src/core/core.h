@@ -19,6 +19,7 @@
 #include "core/event.h"
 #include "core/journal.h"
 #include "core/outbox.h"
+#include "core/probe.h"
 #include "core/scheduler.h"
 #include "core/state.h"
 #include "core/ungater.h"
@@ -33,6 +34,12 @@ class Core {
   Core& operator=(const Core&) = delete;
 
   Output step(Time now, std::vector<Event> events);
+
+  // Tells this one from now on how long things take; nullptr: nobody. It has to outlive the core.
+  void set_probe(Probe* probe) {
+    probe_ = probe;
+    scheduler_.set_probe(probe);
+  }
 
   // Kinds whose objects it wants to hear of.
   [[nodiscard]] std::vector<api::Kind> watched_kinds() const;
@@ -116,6 +123,7 @@ class Core {
   void end_misplaced_pods();
   void tell_problem_of_job(const api::ObjectKey& key);
   void run_ungater();
+  bool must_wait(const std::string& workload, const std::string& pod, const std::string& host);
   void report_drift();
 
   const Adapters& adapters_;
@@ -123,6 +131,7 @@ class Core {
   Journal journal_;
   Outbox outbox_;
   Scheduler scheduler_;
+  Probe* probe_ = nullptr;
   bool synced_ = false;
   bool members_changed_ = true;  // ClusterQueues or Cohorts: the ledger is to be told
   std::set<api::ObjectKey> dirty_;
@@ -135,6 +144,9 @@ class Core {
   // Workloads, by an object that they want to write while another write of it is under way.
   std::map<api::ObjectKey, std::set<std::string>> waiting_for_write_;
   std::set<std::string> rank_warned_;
+  // Pods that ask for too much, and workloads that have such: looked at again in every step.
+  std::map<std::string, std::string> told_too_large_;
+  std::set<std::string> held_back_;
   std::map<api::ObjectKey, std::string> told_problems_;  // of jobs
   std::map<std::string, std::string> told_circles_;      // by Cohort
   std::map<std::string, std::string> left_out_;          // nodes, and why, as told

@@ -68,6 +68,7 @@ void Core::remove_pod(const std::string& name) {
   erase_from(state_.gated_pods_of_workload, workload, name);
   state_.pods.erase(found);
   expected_.erase(name);
+  told_too_large_.erase(name);
   to_ungate_.insert(workload);
   pods_changed_.insert(workload);
 }
@@ -92,13 +93,13 @@ void Core::put(const api::ObjectKey& key, api::RuntimeClass body) {
 }
 
 void Core::put(const api::ObjectKey& key, Job body) {
-  state_.job_of_uid[body.meta.uid] = key;
-  const std::string uid = body.meta.uid;
+  const std::string id = job_id(key.namespace_, body.meta.uid);
+  state_.job_of_id[id] = key;
   // A Workload that was refused may be all right for what the job is now.
   outbox_.forget({api::Kind::kWorkload, key.namespace_, workload_name(key, body)});
   state_.jobs[key] = std::move(body);
   dirty_.insert(key);
-  const auto owned = state_.workloads_of_job.find(uid);
+  const auto owned = state_.workloads_of_job.find(id);
   if (owned == state_.workloads_of_job.end()) return;
   for (const std::string& workload : owned->second) workload_changed(workload);
 }
@@ -107,10 +108,10 @@ void Core::remove_job(const api::ObjectKey& key) {
   told_problems_.erase(key);
   const auto found = state_.jobs.find(key);
   if (found == state_.jobs.end()) return;
-  const std::string uid = found->second.meta.uid;
-  state_.job_of_uid.erase(uid);
+  const std::string id = job_id(key.namespace_, found->second.meta.uid);
+  state_.job_of_id.erase(id);
   state_.jobs.erase(found);
-  const auto owned = state_.workloads_of_job.find(uid);
+  const auto owned = state_.workloads_of_job.find(id);
   if (owned == state_.workloads_of_job.end()) return;
   for (const std::string& workload : owned->second) workload_changed(workload);
 }
@@ -181,7 +182,7 @@ void Core::put(const api::ObjectKey& key, api::Workload body) {
     mark_queues_of(name);
     erase_from(state_.workloads_of_local_queue, old->local_queue(), name);
     erase_from(state_.workloads_with_quota_of, old->object.cluster_queue, name);
-    erase_from(state_.workloads_of_job, old->job_uid(), name);
+    erase_from(state_.workloads_of_job, old->job_id(), name);
     mark_job_of(*old);
   }
   WorkloadState workload = derive_workload(state_, std::move(body));
@@ -197,11 +198,12 @@ void Core::put(const api::ObjectKey& key, api::Workload body) {
   }
   // Its new version may be let go.
   if (state_.immovable.erase(name) > 0) scheduler_.configuration_changed();
-  if (!workload.job_uid().empty()) state_.workloads_of_job[workload.job_uid()].insert(name);
+  if (!workload.job_id().empty()) state_.workloads_of_job[workload.job_id()].insert(name);
   state_.workloads_of_local_queue[workload.local_queue()].insert(name);
   if (const std::string& queue = workload.object.cluster_queue; !queue.empty()) {
     state_.workloads_with_quota_of[queue].insert(name);
   }
+  state_.account.set_controller(name, state_.pod_controller_of(workload));
   state_.workloads[name] = std::move(workload);
   state_.places_changed(name);
   if (moved) {
@@ -223,13 +225,14 @@ void Core::remove_workload(const std::string& name) {
   state_.hold(name, std::nullopt);
   erase_from(state_.workloads_of_local_queue, workload->local_queue(), name);
   erase_from(state_.workloads_with_quota_of, workload->object.cluster_queue, name);
-  erase_from(state_.workloads_of_job, workload->job_uid(), name);
+  erase_from(state_.workloads_of_job, workload->job_id(), name);
   mark_job_of(*workload);
   std::erase_if(rank_warned_,
                 [&](const std::string& warned) { return warned.starts_with(name + "/"); });
   state_.immovable.erase(name);
   try_provisioning_again(name);
   state_.workloads.erase(name);
+  state_.account.set_controller(name, "");
   state_.troubled_hosts.erase(name);
   // Only now: while it is there it may count as one whose nodes or pods are to be looked after.
   scheduler_.follow_holding(name);
@@ -254,8 +257,8 @@ void Core::workload_changed(const std::string& name) {
 }
 
 void Core::mark_job_of(const WorkloadState& workload) {
-  const auto job = state_.job_of_uid.find(workload.job_uid());
-  if (job != state_.job_of_uid.end()) dirty_.insert(job->second);
+  const auto job = state_.job_of_id.find(workload.job_id());
+  if (job != state_.job_of_id.end()) dirty_.insert(job->second);
 }
 
 void Core::workloads_of_namespace_changed(const std::string& namespace_, bool derive_anew) {

@@ -6,6 +6,7 @@
 
 #include "core/quota_resources.h"
 #include "core/state.h"
+#include "placement/assignment.h"
 #include "topology/assignment_encoding.h"
 
 namespace phalanx::core {
@@ -115,7 +116,15 @@ void decode_assignments(const api::Workload& object, WorkloadState& workload) {
     }
     reduce_to_hosts(*decoded);
     for (size_t i = 0; i < object.pod_sets.size(); ++i) {
-      if (object.pod_sets[i].name == assignment.pod_set) workload.assignments[i] = *decoded;
+      const api::WorkloadPodSet& pod_set = object.pod_sets[i];
+      if (pod_set.name != assignment.pod_set) continue;
+      const int64_t places = placement::pods_in(*decoded);
+      if (places > pod_set.count) {
+        workload.problem =
+            fmt::format("{}: gives {} places to {} pods", assignment.path, places, pod_set.count);
+        continue;
+      }
+      workload.assignments[i] = *decoded;
     }
   }
 }

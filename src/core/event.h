@@ -18,6 +18,7 @@
 #include "base/json.h"
 #include "base/strong_id.h"
 #include "base/time.h"
+#include "core/journal.h"
 #include "core/object.h"
 
 namespace phalanx::core {
@@ -93,6 +94,7 @@ struct Output {
   std::vector<Notice> notices;
   std::vector<std::string> journal;  // lines of JSON, without line ends
   std::optional<Time> wake_at;
+  DecisionTally tally = {};  // the journal, counted
 };
 
 }  // namespace phalanx::core

@@ -82,6 +82,17 @@ api::TopologyRequest comparable(const std::optional<api::TopologyRequest>& reque
   return *request;
 }
 
+// Kueue marks what it placed without having been asked for a topology: the template of the started
+// job says unconstrained, and the Workload nothing.
+bool same_topology(const JobPodSet& of_job, const api::WorkloadPodSet& of_workload, bool started) {
+  const api::TopologyRequest asked = comparable(of_job.topology);
+  const api::TopologyRequest said = comparable(of_workload.topology);
+  if (asked == said) return true;
+  api::TopologyRequest mark;
+  mark.unconstrained = true;
+  return started && asked == mark && said == api::TopologyRequest();
+}
+
 // Whether a job that is not started asks its pods to go where the Workload says.
 bool same_directives(const api::PodTemplate& a, const api::PodTemplate& b) {
   return users_labels(a.labels) == users_labels(b.labels) && a.annotations == b.annotations &&
@@ -106,8 +117,8 @@ bool in_step(const Job& job, const api::Workload& workload) {
   for (size_t i = 0; i < job.pod_sets.size(); ++i) {
     const JobPodSet& of_job = job.pod_sets[i];
     const api::WorkloadPodSet& of_workload = workload.pod_sets[i];
-    const bool same_topology = comparable(of_job.topology) == comparable(of_workload.topology);
-    if (!same_count(job, of_job, of_workload, workload) || !same_topology ||
+    if (!same_count(job, of_job, of_workload, workload) ||
+        !same_topology(of_job, of_workload, !as_written) ||
         of_job.pod_template.fingerprint != of_workload.pod_template.fingerprint) {
       return false;
     }
@@ -138,6 +149,11 @@ bool wants_management(const State& state, const api::ObjectKey& key, const Job& 
   if (!selector) return true;
   const auto own = state.namespaces.find(key.namespace_);
   return own != state.namespaces.end() && selector->matches(own->second.meta.labels);
+}
+
+bool counts_for_its_jobs(const State& state, api::Kind kind) {
+  const JobAdapter* adapter = state.adapters == nullptr ? nullptr : state.adapters->find(kind);
+  return adapter != nullptr && adapter->counts_jobs_of_its_own();
 }
 
 // One job and its Workload, looked at together.
@@ -190,7 +206,8 @@ class Pair {
       if (found != nullptr && found->job_uid().empty()) workload_ = found;
       return;
     }
-    for (const std::string& name : state_.workloads_of_job.at(job_.meta.uid)) {
+    for (const std::string& name :
+         state_.workloads_of_job.at(job_id(key_.namespace_, job_.meta.uid))) {
       const WorkloadState& workload = state_.workloads.at(name);
       // Those that are going already need nothing more from here.
       if (&workload != workload_ && !workload.object.meta.deleted) surplus_.push_back(&workload);
@@ -329,6 +346,8 @@ class Pair {
   }
 
   Verdict start() {
+    // It ran before anybody could hold it back.
+    if (job_.started) return reset("so that its pods can be told where to go");
     std::vector<Injection> injections;
     for (size_t i = 0; i < job_.pod_sets.size(); ++i) {
       injections.push_back(injection_for(state_, job_, *workload_, i));
@@ -361,15 +380,19 @@ class Pair {
     return verdict;
   }
 
+  // A job that has started cannot have its pod template changed, not even while it is suspended.
+  Verdict reset(std::string reason) {
+    Verdict verdict;
+    verdict.write = merge_patch(key_, job_.meta, adapter_.reset_patch(), true);
+    verdict.decision = decision("reset", std::move(reason));
+    return verdict;
+  }
+
   // A suspended job gets back the pod templates and the numbers of pods that its user wrote.
   Verdict bring_back() {
     if (!needs_restoring(job_, workload_->object)) return {};
+    if (job_.started) return reset("so that its pod template can be restored");
     Verdict verdict;
-    if (job_.started) {
-      verdict.write = merge_patch(key_, job_.meta, adapter_.reset_patch(), true);
-      verdict.decision = decision("reset", "so that its pod template can be restored");
-      return verdict;
-    }
     auto patch = adapter_.restore_patch(job_, originals_of(job_, workload_->object));
     if (!patch) return {};
     verdict.write = merge_patch(key_, job_.meta, std::move(*patch));
@@ -402,18 +425,21 @@ bool is_managed(const State& state, const api::ObjectKey& key, const Job& job) {
   constexpr int kMostAncestors = 10;
   const api::OwnerReference* owner = job.meta.controller();
   for (int i = 0; owner != nullptr && i < kMostAncestors; ++i) {
-    const auto parent = state.job_of_uid.find(owner->uid);
-    if (parent == state.job_of_uid.end()) return true;
+    const auto parent = state.job_of_id.find(job_id(key.namespace_, owner->uid));
+    if (parent == state.job_of_id.end()) return true;
     const Job& ancestor = state.jobs.at(parent->second);
     const bool itself = ancestor.meta.uid == job.meta.uid;
-    if (!itself && wants_management(state, parent->second, ancestor)) return false;
+    if (!itself && counts_for_its_jobs(state, parent->second.kind) &&
+        wants_management(state, parent->second, ancestor)) {
+      return false;
+    }
     owner = ancestor.meta.controller();
   }
   return true;
 }
 
 const WorkloadState* workload_of(const State& state, const api::ObjectKey& key, const Job& job) {
-  const auto owned = state.workloads_of_job.find(job.meta.uid);
+  const auto owned = state.workloads_of_job.find(job_id(key.namespace_, job.meta.uid));
   if (owned == state.workloads_of_job.end() || owned->second.empty()) return nullptr;
   const std::string own_name = workload_name(key, job);
   for (const std::string& name : owned->second) {

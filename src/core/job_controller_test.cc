@@ -5,8 +5,28 @@
 namespace phalanx::core {
 namespace {
 
+// Of a kind that makes jobs and has one Workload for all their pods, as a JobSet does.
+class ParentAdapter : public JobAdapter {
+ public:
+  [[nodiscard]] api::Kind kind() const override { return api::Kind::kJob; }
+  [[nodiscard]] bool counts_jobs_of_its_own() const override { return true; }
+  [[nodiscard]] Job read(const JsonReader& /*object*/) const override { return {}; }
+  [[nodiscard]] json::object start_patch(const Job& /*job*/,
+                                         std::span<const Injection> /*all*/) const override {
+    return {};
+  }
+  [[nodiscard]] json::object suspend_patch() const override { return {}; }
+  [[nodiscard]] json::object reset_patch() const override { return {}; }
+  [[nodiscard]] std::optional<json::object> restore_patch(
+      const Job& /*job*/, std::span<const Original> /*originals*/) const override {
+    return std::nullopt;
+  }
+};
+
 class ManagedTest : public testing::Test {
  protected:
+  ManagedTest() { parents_.add(std::make_unique<ParentAdapter>()); }
+
   api::ObjectKey add(const std::string& name, const std::string& queue, const std::string& owner) {
     const api::ObjectKey key{api::Kind::kJob, "ml", name};
     Job job;
@@ -15,12 +35,13 @@ class ManagedTest : public testing::Test {
     job.meta.uid = name;
     if (!queue.empty()) job.meta.labels["kueue.x-k8s.io/queue-name"] = queue;
     if (!owner.empty()) job.meta.owners.push_back({"batch/v1", "Job", owner, owner, true});
-    state_.job_of_uid[name] = key;
+    state_.job_of_id[job_id("ml", name)] = key;
     state_.jobs[key] = job;
     return key;
   }
   bool managed(const api::ObjectKey& key) { return is_managed(state_, key, state_.jobs.at(key)); }
 
+  Adapters parents_;
   State state_;
 };
 
@@ -30,10 +51,27 @@ TEST_F(ManagedTest, AQueueNameMakesAJobOurs) {
 }
 
 TEST_F(ManagedTest, WhatBelongsToAManagedJobIsItsOwnersToManage) {
+  state_.adapters = &parents_;
   add("parent", "main", "");
   add("child", "", "parent");
   EXPECT_FALSE(managed(add("grandchild", "main", "child")));
   EXPECT_TRUE(managed(add("of-nobody-we-know", "main", "gone")));
+}
+
+// Its Workload counts its own pods only, and owners are easily written.
+TEST_F(ManagedTest, AJobOfAJobNeedsQuotaOfItsOwn) {
+  add("parent", "main", "");
+  state_.configuration.manage_jobs_without_queue_name = true;
+  EXPECT_TRUE(managed(add("child", "", "parent")));
+}
+
+TEST_F(ManagedTest, AnOwnerInAnotherNamespaceIsNone) {
+  state_.adapters = &parents_;
+  const api::ObjectKey elsewhere{api::Kind::kJob, "other", "parent"};
+  state_.jobs[elsewhere].meta.uid = "parent";
+  state_.jobs[elsewhere].meta.labels["kueue.x-k8s.io/queue-name"] = "main";
+  state_.job_of_id[job_id("other", "parent")] = elsewhere;
+  EXPECT_TRUE(managed(add("child", "main", "parent")));
 }
 
 TEST_F(ManagedTest, ARingOfOwnersIsWalkedOnlySoFar) {

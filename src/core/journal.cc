@@ -1,8 +1,12 @@
 #include "core/journal.h"
 
+#include "base/json_path.h"
+
 namespace phalanx::core {
 
 void Journal::record(Time now, Decision decision) {
+  ++tally_[{std::string(decision.what), std::string(string_field(decision.details, "reason")),
+            std::string(string_field(decision.details, "clusterQueue"))}];
   json::object versions;
   for (const auto& [name, version] : decision.versions) versions[name] = version;
   json::object line{{"n", ++count_},

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,6 +28,16 @@ struct Decision {
   json::object details;
 };
 
+// Decisions of one sort, for those who count them.
+struct DecisionSort {
+  std::string what;
+  std::string cause;          // the detail "reason", if there is one
+  std::string cluster_queue;  // the detail "clusterQueue", likewise
+
+  auto operator<=>(const DecisionSort&) const = default;
+};
+using DecisionTally = std::map<DecisionSort, uint64_t>;
+
 class Journal {
  public:
   static constexpr size_t kKept = 10'000;
@@ -35,12 +46,15 @@ class Journal {
 
   // The lines since the last call.
   std::vector<std::string> take();
+  // How many of each sort, likewise.
+  DecisionTally take_tally() { return std::exchange(tally_, {}); }
   [[nodiscard]] const std::deque<std::string>& kept() const { return kept_; }
   [[nodiscard]] uint64_t count() const { return count_; }
 
  private:
   std::deque<std::string> kept_;
   std::vector<std::string> fresh_;
+  DecisionTally tally_;
   uint64_t count_ = 0;
 };
 

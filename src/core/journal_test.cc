@@ -29,5 +29,19 @@ TEST(JournalTest, OnlyTheLastLinesStayInMemory) {
   EXPECT_EQ(journal.count(), Journal::kKept + kMore);
 }
 
+TEST(JournalTest, DecisionsAreCountedBySort) {
+  Journal journal;
+  journal.record(Time{}, decision("it fits"));
+  journal.record(Time{}, decision("it fits, too"));
+  Decision preempt = decision("to make room");
+  preempt.what = "preempt";
+  preempt.details = {{"reason", "InClusterQueue"}, {"clusterQueue", "team-a"}, {"n", 1}};
+  journal.record(Time{}, std::move(preempt));
+  const DecisionTally expected{{{"admit", "", ""}, 2},
+                               {{"preempt", "InClusterQueue", "team-a"}, 1}};
+  EXPECT_EQ(journal.take_tally(), expected);
+  EXPECT_TRUE(journal.take_tally().empty());
+}
+
 }  // namespace
 }  // namespace phalanx::core

@@ -101,4 +101,10 @@ std::vector<api::ObjectKey> KnownObjects::missing_from(const Listed& listed) con
   return missing;
 }
 
+std::map<api::Kind, size_t> KnownObjects::counts() const {
+  std::map<api::Kind, size_t> counts;
+  for (const auto& [kind, entries] : kinds_) counts[kind] = entries.size();
+  return counts;
+}
+
 }  // namespace phalanx::core

@@ -30,6 +30,8 @@ class KnownObjects {
 
   void put(const api::ObjectKey& key, const std::string& uid, uint64_t resource_version);
   bool erase(const api::ObjectKey& key);
+  // How many of each kind that there ever was.
+  [[nodiscard]] std::map<api::Kind, size_t> counts() const;
   // What was there before the list was made and is not on it, in order.
   [[nodiscard]] std::vector<api::ObjectKey> missing_from(const Listed& listed) const;
 

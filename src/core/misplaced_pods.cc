@@ -53,7 +53,8 @@ std::optional<Verdict> end_if_misplaced(const State& state, const std::string& n
   const Pod& pod = found->second;
   const WorkloadState* workload = state.workload(pod.workload);
   if (pod.gated || pod.terminal() || pod.terminating || workload == nullptr ||
-      !workload->admitted() || workload->evicted() || workload->object.finished) {
+      !workload->admitted() || workload->evicted() || workload->object.finished ||
+      !pod.is_of(state.pod_controller_of(*workload))) {
     return std::nullopt;
   }
   const auto pod_set =

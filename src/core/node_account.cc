@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "base/check.h"
@@ -207,7 +208,7 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
     if (pod.terminating && !std::exchange(known.ending, true)) drifted_.insert(known.workload);
     if (known.node == node && known.bound == !pod.node_name.empty() && known.live == is_live(pod) &&
         known.workload == pod.workload && known.pod_set == pod.pod_set &&
-        *known.requests == pod.requests) {
+        known.controller == pod.controller && *known.requests == pod.requests) {
       return;
     }
   }
@@ -215,6 +216,7 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   PodEntry entry;
   entry.workload = pod.workload;
   entry.pod_set = pod.pod_set;
+  entry.controller = pod.controller;
   entry.node = node;
   entry.bound = !pod.node_name.empty();
   entry.host = cluster_.hostname_of(node.empty() ? pod.node_name : node);
@@ -224,7 +226,7 @@ void NodeAccount::put_pod(const std::string& key, const Pod& pod) {
   PodEntry& stored = pods_.emplace(key, std::move(entry)).first->second;
   WorkloadEntry& owner = workloads_[stored.workload];
   owner.pods.insert(key);
-  if (stored.live) ++owner.live[stored.pod_set];
+  if (stored.live && is_own(stored)) ++owner.live[stored.pod_set];
   if (node.empty()) return;
   if (stored.bound) pods_on_node_[node].insert(key);
   count(key, stored);
@@ -253,6 +255,7 @@ void NodeAccount::remove_pod(const std::string& key) {
   if (found == pods_.end()) return cluster_.remove_pod(key);
   const PodEntry gone = found->second;
   const bool was_covered = gone.covered;
+  const bool was_counted = gone.live && is_own(gone);
   uncount(key, found->second);
   pods_.erase(found);
   requests_.give_back(gone.requests);
@@ -262,23 +265,43 @@ void NodeAccount::remove_pod(const std::string& key) {
   }
   WorkloadEntry& owner = workloads_.at(gone.workload);
   owner.pods.erase(key);
-  if (gone.live && --owner.live[gone.pod_set] == 0) owner.live.erase(gone.pod_set);
+  if (was_counted && --owner.live[gone.pod_set] == 0) owner.live.erase(gone.pod_set);
   if (was_covered) cover_another(gone);
   forget_if_empty(gone.workload);
 }
 
-NodeAccount::PodSetSlots* NodeAccount::slots_of(const PodEntry& pod) {
+bool NodeAccount::is_own(const PodEntry& pod) const {
+  const std::string& controller = workloads_.at(pod.workload).controller;
+  return controller.empty() || controller == pod.controller;
+}
+
+void NodeAccount::set_controller(const std::string& workload, const std::string& uid) {
+  const auto found = workloads_.find(workload);
+  if ((found == workloads_.end() ? "" : found->second.controller) == uid) return;
+  WorkloadEntry& entry = workloads_[workload];
+  for (const std::string& key : entry.pods) uncount(key, pods_.at(key));
+  entry.controller = uid;
+  entry.live.clear();
+  for (const std::string& key : entry.pods) {
+    PodEntry& pod = pods_.at(key);
+    if (pod.live && is_own(pod)) ++entry.live[pod.pod_set];
+    if (!pod.node.empty()) count(key, pod);
+  }
+  forget_if_empty(workload);
+}
+
+const NodeAccount::PodSetSlots* NodeAccount::slots_of(const PodEntry& pod) const {
   const auto owner = workloads_.find(pod.workload);
-  if (owner == workloads_.end() || !owner->second.holds) return nullptr;
+  if (owner == workloads_.end() || !owner->second.holds || !is_own(pod)) return nullptr;
   const auto slots = owner->second.pod_sets.find(pod.pod_set);
   return slots == owner->second.pod_sets.end() || !slots->second.placed ? nullptr : &slots->second;
 }
 
 NodeAccount::Slot* NodeAccount::slot_of(const PodEntry& pod) {
-  PodSetSlots* slots = slots_of(pod);
-  if (slots == nullptr) return nullptr;
-  const auto slot = slots->domains.find(pod.domain);
-  return slot == slots->domains.end() ? nullptr : &slot->second;
+  if (slots_of(pod) == nullptr) return nullptr;
+  auto& domains = workloads_.at(pod.workload).pod_sets.at(pod.pod_set).domains;
+  const auto slot = domains.find(pod.domain);
+  return slot == domains.end() ? nullptr : &slot->second;
 }
 
 std::string NodeAccount::domain_of(const PodEntry& pod, const PodSetSlots& slots) const {
@@ -315,11 +338,13 @@ void NodeAccount::count(const std::string& key, PodEntry& pod) {
     if (Slot* slot = slot_of(pod); slot != nullptr && slot->covered < slot->assigned) {
       ++slot->covered;
       pod.covered = true;
-      return book_excess(key, pod, slots->per_pod);
+      if (pod.bound) book_excess(key, pod, slots->per_pod);
+      return;
     }
     drifted_.insert(pod.workload);
   }
   workloads_.at(pod.workload).uncovered.insert(key);
+  if (!pod.bound) return;
   cluster_.put_pod(key, pod.node, *pod.requests);
   pod.booked = true;
 }
@@ -339,18 +364,15 @@ void NodeAccount::book_excess(const std::string& key, PodEntry& pod,
 }
 
 void NodeAccount::uncount(const std::string& key, PodEntry& pod) {
-  const bool was_covered = pod.covered;
   if (pod.covered) {
     if (Slot* slot = slot_of(pod)) --slot->covered;
     pod.covered = false;
+  } else if (WorkloadEntry& owner = workloads_.at(pod.workload); owner.uncovered.erase(key) > 0) {
+    if (owner.holds) drifted_.insert(pod.workload);
   }
   if (!pod.booked) return;
   cluster_.remove_pod(key);
   pod.booked = false;
-  if (was_covered) return;
-  WorkloadEntry& owner = workloads_.at(pod.workload);
-  owner.uncovered.erase(key);
-  if (owner.holds) drifted_.insert(pod.workload);
 }
 
 void NodeAccount::cover_another(const PodEntry& gone) {
@@ -358,7 +380,10 @@ void NodeAccount::cover_another(const PodEntry& gone) {
   if (slot == nullptr || slot->covered >= slot->assigned) return;
   for (const std::string& key : workloads_.at(gone.workload).uncovered) {
     const auto pod = pods_.find(key);
-    if (pod->second.pod_set != gone.pod_set || pod->second.domain != gone.domain) continue;
+    if (pod->second.pod_set != gone.pod_set || pod->second.domain != gone.domain ||
+        !is_own(pod->second)) {
+      continue;
+    }
     return count(pod->first, pod->second);  // which takes it out of the set
   }
 }
@@ -371,6 +396,23 @@ int64_t NodeAccount::slots(const std::string& workload, const std::string& pod_s
   if (slots == owner->second.pod_sets.end()) return 0;
   const auto slot = slots->second.domains.find(domain);
   return slot == slots->second.domains.end() ? 0 : slot->second.assigned;
+}
+
+std::optional<std::string> NodeAccount::excess_of(const std::string& key, const std::string& host) {
+  const auto found = pods_.find(key);
+  const auto leaf = cluster_.find_leaf(hosts_, std::vector{host});
+  if (found == pods_.end() || !leaf) return std::nullopt;
+  const PodSetSlots* slots = slots_of(found->second);
+  if (slots == nullptr) return std::nullopt;
+  for (const auto& [resource, amount] : *found->second.requests) {
+    const auto promised = slots->per_pod.find(resource);
+    const int64_t more = amount - (promised == slots->per_pod.end() ? 0 : promised->second);
+    if (more <= 0) continue;
+    const ResourceId id = cluster_.find_resource(resource);
+    const auto free = id.valid() ? cluster_.tree(hosts_).free(id) : std::span<const int64_t>();
+    if (more > (*leaf < free.size() ? free[*leaf] : 0)) return resource;
+  }
+  return std::nullopt;
 }
 
 std::vector<std::string> NodeAccount::workloads_on(const std::string& host) const {
@@ -417,7 +459,7 @@ std::vector<Drift> NodeAccount::drift(const std::string& workload) const {
     const PodEntry& pod = pods_.at(key);
     const auto slots = owner->second.pod_sets.find(pod.pod_set);
     if (slots == owner->second.pod_sets.end() || !slots->second.placed) continue;
-    if (pod.ending) continue;
+    if (pod.ending || !is_own(pod)) continue;
     if (pod.covered || pod.booked) ++actual[{pod.pod_set, pod.domain}];
     any |= pod.booked && !pod.covered;
   }
@@ -432,7 +474,8 @@ std::vector<Drift> NodeAccount::drift(const std::string& workload) const {
 
 void NodeAccount::forget_if_empty(const std::string& workload) {
   const auto found = workloads_.find(workload);
-  if (found != workloads_.end() && !found->second.holds && found->second.pods.empty()) {
+  if (found != workloads_.end() && !found->second.holds && found->second.pods.empty() &&
+      found->second.controller.empty()) {
     workloads_.erase(found);
   }
 }

@@ -11,6 +11,11 @@
 // A pod that asks for more than its slot (a sidecar was injected, say) is booked with the
 // difference.
 //
+// Anybody who may make pods in the namespace can name the workload in one. So a pod counts as a
+// workload's only if the workload's controller owns it, and a pod that is not bound takes no more
+// than the slot that waits for it: of everything else only what is really on a node costs room
+// there, whatever pods say of themselves.
+//
 // Cost: a pod's event costs its node in every tree; holding and releasing cost the workload's
 // domains and pods.
 #pragma once
@@ -70,6 +75,9 @@ class NodeAccount {
   void hold(const std::string& workload, const std::vector<HeldPodSet>& pod_sets);
   void release(const std::string& workload);
 
+  // Whose pods are the workload's: those of the controller with this uid; empty: all that name it.
+  void set_controller(const std::string& workload, const std::string& uid);
+
   void put_pod(const std::string& key, const Pod& pod);
   void remove_pod(const std::string& key);
   // It is being ended because it is in the wrong place: that is no drift to speak of.
@@ -79,6 +87,9 @@ class NodeAccount {
   // between them.
   [[nodiscard]] int64_t slots(const std::string& workload, const std::string& pod_set,
                               const std::string& domain) const;
+  // Of a pod that is to take a place on a host, the first resource of which it asks for more than
+  // the place has and the node has left; nullopt: it may go there.
+  std::optional<std::string> excess_of(const std::string& pod, const std::string& host);
   // Workloads that hold a place on the host.
   [[nodiscard]] std::vector<std::string> workloads_on(const std::string& host) const;
   // Workloads that have pods on the node, wherever their places are.
@@ -126,14 +137,16 @@ class NodeAccount {
   };
   struct WorkloadEntry {
     bool holds = false;
+    std::string controller;  // that owns its pods; empty: whoever names it is its pod
     std::map<std::string, PodSetSlots> pod_sets;
     std::set<std::string> pods;
-    std::set<std::string> uncovered;      // of these: booked by themselves
+    std::set<std::string> uncovered;      // of these: counted in no slot
     std::map<std::string, int64_t> live;  // by pod set
   };
   struct PodEntry {
     std::string workload;
     std::string pod_set;
+    std::string controller;
     std::string node;  // empty: it takes up no room, or nobody knows where
     std::string host;
     std::string domain;  // of its assignment, where it is counted
@@ -142,13 +155,15 @@ class NodeAccount {
     bool bound = false;  // to the node; otherwise it is free to be bound there
     bool covered = false;
     bool ending = false;
-    bool booked = false;  // by itself; of a covered one: with what it asks for beyond its slot
+    // By itself, because it is bound; of a covered one: with what it asks for beyond its slot.
+    bool booked = false;
   };
 
   using Claim = std::pair<Time, std::string>;     // when the node came, and its name
   using Waiting = std::pair<std::string, Claim>;  // for this hostname
 
   [[nodiscard]] std::string node_for(const Pod& pod) const;
+  [[nodiscard]] bool is_own(const PodEntry& pod) const;
   // The pods of a node whose place in the topologies is another one now.
   void count_again(const std::string& node);
   // Whose the hostname is.
@@ -166,7 +181,7 @@ class NodeAccount {
   // Counts a pod that takes up room; a covered or booked one is first uncounted.
   void count(const std::string& key, PodEntry& pod);
   void uncount(const std::string& key, PodEntry& pod);
-  PodSetSlots* slots_of(const PodEntry& pod);
+  [[nodiscard]] const PodSetSlots* slots_of(const PodEntry& pod) const;
   Slot* slot_of(const PodEntry& pod);
   // Gives the room that a slot has to a pod of its own that was booked by itself.
   void cover_another(const PodEntry& gone);

@@ -121,14 +121,95 @@ TEST_F(NodeAccountTest, APodMayBecomeAWorkloadsAndAgainNobodys) {
   EXPECT_EQ(free_cpu("n1"), 7000);
 }
 
-TEST_F(NodeAccountTest, APodThatIsFreeToBeBoundCountsWhereItMustGo) {
+TEST_F(NodeAccountTest, APodThatIsNotBoundTakesItsSlotAndNothingElse) {
   Pod waiting = pod("", PodPhase::kPending);
   waiting.node_selector["kubernetes.io/hostname"] = "n2";
+  waiting.requests["cpu"] = 7000;
   account_.put_pod("ml/p1", waiting);
+  EXPECT_EQ(free_cpu("n2"), 8000) << "anybody can make such a pod";
+  hold(0, 1);
   EXPECT_EQ(free_cpu("n2"), 7000);
-  waiting.gated = true;
-  account_.put_pod("ml/p1", waiting);
+  EXPECT_TRUE(account_.drift("ml/w").empty());
+  hold(1, 0);
   EXPECT_EQ(free_cpu("n2"), 8000);
+  EXPECT_TRUE(account_.drift("ml/w").empty()) << "it is not there yet";
+  waiting.node_name = "n2";
+  account_.put_pod("ml/p1", waiting);
+  EXPECT_EQ(free_cpu("n2"), 1000);
+  EXPECT_EQ(account_.drift("ml/w").size(), 1);
+}
+
+TEST_F(NodeAccountTest, OnlyPodsOfItsControllerAreAWorkloads) {
+  Pod own = pod("n1");
+  own.controller = "j1";
+  Pod stranger = pod("n1");
+  stranger.controller = "j2";
+  hold(1, 0);
+  account_.put_pod("ml/a", stranger);
+  account_.put_pod("ml/b", own);
+  EXPECT_EQ(account_.live_pods("ml/w"), 2) << "one cannot tell yet";
+  account_.set_controller("ml/w", "j1");
+  EXPECT_EQ(account_.live_pods("ml/w"), 1);
+  EXPECT_EQ(free_cpu("n1"), 6000) << "the promise, and the stranger by itself";
+  EXPECT_TRUE(account_.drift("ml/w").empty());
+  account_.remove_pod("ml/b");
+  EXPECT_EQ(account_.live_pods("ml/w"), 0);
+  EXPECT_EQ(free_cpu("n1"), 6000) << "the slot is not the stranger's";
+  account_.put_pod("ml/b", own);
+  account_.remove_pod("ml/a");
+  EXPECT_EQ(free_cpu("n1"), 7000);
+  account_.put_pod("ml/a", stranger);
+  account_.set_controller("ml/w", "j2");
+  EXPECT_EQ(account_.live_pods("ml/w"), 1);
+  EXPECT_EQ(free_cpu("n1"), 6000);
+  account_.set_controller("ml/w", "");
+  EXPECT_EQ(account_.live_pods("ml/w"), 2);
+}
+
+TEST_F(NodeAccountTest, APodMayAskForMoreThanItsSlotWhereThatMuchIsLeft) {
+  hold(2, 0);
+  Pod waiting = pod("", PodPhase::kPending);
+  waiting.gated = true;
+  waiting.requests["cpu"] = 7000;
+  account_.put_pod("ml/p1", waiting);
+  EXPECT_EQ(account_.excess_of("ml/p1", "n1"), std::nullopt) << "6 beyond its slot, 6 are left";
+  waiting.requests["cpu"] = 7001;
+  account_.put_pod("ml/p1", waiting);
+  EXPECT_EQ(account_.excess_of("ml/p1", "n1"), "cpu");
+  waiting.requests = {{"cpu", 1000}, {"nvidia.com/gpu", 1}};
+  account_.put_pod("ml/p1", waiting);
+  EXPECT_EQ(account_.excess_of("ml/p1", "n1"), "nvidia.com/gpu");
+  waiting.requests = {{"cpu", 500}};
+  account_.put_pod("ml/p1", waiting);
+  EXPECT_EQ(account_.excess_of("ml/p1", "n1"), std::nullopt);
+}
+
+// A sum that ends at 64 bits cannot be taken back.
+TEST_F(NodeAccountTest, AbsurdRequestsChangeNothingForOthers) {
+  Pod foreign = pod("n2");
+  foreign.workload.clear();
+  account_.put_pod("kube-system/d", foreign);
+  foreign.requests["cpu"] = INT64_MAX;
+  account_.put_pod("other/absurd", foreign);
+  account_.put_pod("other/absurd-2", foreign);
+  EXPECT_LT(free_cpu("n2"), 0);
+  account_.remove_pod("other/absurd");
+  EXPECT_LT(free_cpu("n2"), 0);
+  account_.remove_pod("other/absurd-2");
+  EXPECT_EQ(free_cpu("n2"), 7000);
+  account_.remove_pod("kube-system/d");
+  EXPECT_EQ(free_cpu("n2"), 8000);
+}
+
+TEST_F(NodeAccountTest, PodsMayNameResourcesThatAreNot) {
+  Pod foreign = pod("n1");
+  foreign.workload.clear();
+  for (int i = 0; i < 1000; ++i) foreign.requests["example.com/" + std::to_string(i)] = 1;
+  account_.put_pod("other/p", foreign);
+  EXPECT_LE(account_.cluster().resource_count(), 128);
+  EXPECT_EQ(free_cpu("n1"), 7000);
+  account_.remove_pod("other/p");
+  EXPECT_EQ(free_cpu("n1"), 8000);
 }
 
 TEST_F(NodeAccountTest, NodesAndTreesMayComeAndGoUnderWorkloads) {

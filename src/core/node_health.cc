@@ -61,8 +61,10 @@ class Examination {
   void count_pods() {
     const auto pods = state_.pods_of_workload.find(workload_.request.name);
     if (pods == state_.pods_of_workload.end()) return;
+    const std::string controller = state_.pod_controller_of(workload_);
     for (const std::string& name : pods->second) {
       const Pod& pod = state_.pods.at(name);
+      if (!pod.is_of(controller)) continue;
       live_ += !pod.terminal();
       succeeded_[pod.pod_set] += pod.phase == PodPhase::kSucceeded;
       const bool bound = !pod.node_name.empty();

@@ -40,6 +40,7 @@ Pod read_pod(const JsonReader& object, const api::ObjectMeta& meta) {
   pod.workload = meta.namespace_ + "/" + *workload;
   const std::string* pod_set = meta.label(names::kPodSetLabel);
   pod.pod_set = pod_set == nullptr ? std::string(names::kDefaultPodSet) : *pod_set;
+  if (const api::OwnerReference* controller = meta.controller()) pod.controller = controller->uid;
   for (const auto& [label, value] : meta.labels) {
     if (const auto rank = read_rank(value)) pod.ranks.emplace_back(label, *rank);
   }

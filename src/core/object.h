@@ -32,6 +32,7 @@ struct Pod {
   // Of pods that carry the workload annotation; empty of others.
   std::string workload;  // "namespace/name"
   std::string pod_set;
+  std::string controller;  // uid of the object that made it, as it says
   // Labels that are a number: one of them may say its rank. Which one, its workload knows.
   std::vector<std::pair<std::string, int64_t>> ranks;
   std::map<std::string, std::string> node_selector;
@@ -39,6 +40,10 @@ struct Pod {
   bool gated = false;            // our gate
   json::array scheduling_gates;  // as written, while gated
 
+  // Whether this controller made it; empty: any will do.
+  [[nodiscard]] bool is_of(const std::string& uid) const {
+    return uid.empty() || uid == controller;
+  }
   [[nodiscard]] bool terminal() const {
     return phase == PodPhase::kSucceeded || phase == PodPhase::kFailed;
   }

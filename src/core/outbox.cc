@@ -1,6 +1,9 @@
 #include "core/outbox.h"
 
+#include <utility>
+
 #include "base/check.h"
+#include "base/printable.h"
 #include "core/names.h"
 
 namespace phalanx::core {
@@ -39,6 +42,11 @@ std::optional<Time> Outbox::next_attempt() const {
 bool Outbox::left_alone(const api::ObjectKey& key, uint64_t version) const {
   const auto found = left_alone_.find(key);
   return found != left_alone_.end() && found->second == version;
+}
+
+std::vector<Notice> Outbox::take_notices() {
+  for (Notice& notice : notices_) notice.message = printable(notice.message);
+  return std::exchange(notices_, {});
 }
 
 std::vector<Write> Outbox::take_writes(Time now) {

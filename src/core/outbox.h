@@ -44,7 +44,8 @@ class Outbox {
 
   // What is to be written now.
   std::vector<Write> take_writes(Time now);
-  std::vector<Notice> take_notices() { return std::exchange(notices_, {}); }
+  // Whatever names and values of others stand in their messages, a terminal can show them.
+  std::vector<Notice> take_notices();
   [[nodiscard]] size_t under_way() const { return pending_.size(); }
 
  private:

@@ -100,7 +100,7 @@ TEST_F(ProvisioningPlanTest, ParametersOfTheJobComeLast) {
   job.meta.annotations = {{"provreq.kueue.x-k8s.io/c", "job"}};
   const api::ObjectKey key{api::Kind::kJob, "ml", "j"};
   core_.state().jobs[key] = job;
-  core_.state().job_of_uid["j1"] = key;
+  core_.state().job_of_id[job_id(key.namespace_, "j1")] = key;
   EXPECT_EQ(plan().parameters,
             (std::map<std::string, std::string>{{"a", "config"}, {"b", "workload"}, {"c", "job"}}));
 }

@@ -222,7 +222,10 @@ Scheduler::Step Scheduler::decide(const std::string& cluster_queue, const Pendin
   Question question;
   question.may_preempt = !waits;
   question.standing = standing_of(workload, queue);
-  const Appraisal appraisal = core::appraise(state_, nominations_, workload, queue, question);
+  const Appraisal appraisal = [&] {
+    const Probed probed(probe_, Task::kPlace);
+    return core::appraise(state_, nominations_, workload, queue, question);
+  }();
   if (appraisal.assigned) {
     wanted = holding_for(workload, cluster_queue, appraisal.assigned->choices).reservation;
     if (const std::string* blocker = blocker_of(workload, wanted)) {
@@ -462,8 +465,7 @@ void Scheduler::tell(const std::vector<std::string>& workloads) {
     if (!write) continue;
     std::vector<Notice> notices{{key, workload->object.meta.uid, true, "Pending", no->message}};
     // Who submitted a job looks there first.
-    if (const auto job = state_.job_of_uid.find(workload->job_uid());
-        job != state_.job_of_uid.end()) {
+    if (const auto job = state_.job_of_id.find(workload->job_id()); job != state_.job_of_id.end()) {
       notices.push_back({job->second, workload->job_uid(), true, "Pending",
                          fmt::format("Workload {} waits: {}", key.name, no->message)});
     }

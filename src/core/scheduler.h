@@ -21,6 +21,7 @@
 #include "core/outbox.h"
 #include "core/pending_queue.h"
 #include "core/preemption.h"
+#include "core/probe.h"
 #include "core/recent_usage.h"
 #include "core/replacement.h"
 #include "core/state.h"
@@ -36,6 +37,8 @@ class Scheduler {
         journal_(journal),
         nominations_(state),
         recent_usages_(state) {}
+
+  void set_probe(Probe* probe) { probe_ = probe; }
 
   // Brings a workload into its queue, or takes it out, as its object says.
   void update(const std::string& workload);
@@ -182,6 +185,7 @@ class Scheduler {
   State& state_;
   Outbox& outbox_;
   Journal& journal_;
+  Probe* probe_ = nullptr;
   Nominations nominations_;
   RecentUsages recent_usages_;
   std::map<std::string, PendingQueue> queues_;         // by ClusterQueue

@@ -264,7 +264,10 @@ bool Scheduler::replace_nodes_of(const std::string& name) {
       !may_have_changed(no->second.no, workload.object.cluster_queue)) {
     return false;
   }
-  auto places = find_replacement(state_, workload, found);
+  auto places = [&] {
+    const Probed probed(probe_, Task::kReplace);
+    return find_replacement(state_, workload, found);
+  }();
   if (!places) return find_no_place(workload, lost, places.error());
   move(workload, lost, *places);
   return true;

@@ -109,17 +109,20 @@ bool Scheduler::evict_victim(const std::string& name, quota::VictimReason reason
   const WorkloadState* victim = state_.workload(name);
   const api::ObjectKey key = workload_key(victim->object);
   const WorkloadState& winner = state_.workloads.at(preemptor);
+  const api::ClusterQueue* winners_queue = state_.cluster_queue_of(winner);
   const std::string message = preemption_message(winner, reason);
-  journal_.record(state_.now, {"preempt",
-                               key,
-                               {{key.text(), victim->object.meta.resource_version},
-                                {"Workload " + preemptor, winner.object.meta.resource_version}},
-                               message,
-                               {{"reason", preemption_reason(reason)}}});
+  journal_.record(state_.now,
+                  {"preempt",
+                   key,
+                   {{key.text(), victim->object.meta.resource_version},
+                    {"Workload " + preemptor, winner.object.meta.resource_version}},
+                   message,
+                   {{"reason", preemption_reason(reason)},
+                    {"clusterQueue", winners_queue == nullptr ? "" : winners_queue->meta.name}}});
   std::vector<Notice> notices{
       {key, victim->object.meta.uid, false, "Preempted", message},
       {key, victim->object.meta.uid, false, "EvictedDueToPreempted", message}};
-  if (const auto job = state_.job_of_uid.find(victim->job_uid()); job != state_.job_of_uid.end()) {
+  if (const auto job = state_.job_of_id.find(victim->job_id()); job != state_.job_of_id.end()) {
     notices.push_back({job->second, victim->job_uid(), false, "Preempted", message});
   }
   outbox_.submit(preemption_write(state_, *victim, preemption_reason(reason), message),

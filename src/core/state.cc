@@ -152,9 +152,12 @@ int64_t State::live_pods(const std::string& workload, const std::string* pod_set
   int64_t live =
       pod_set == nullptr ? account.live_pods(workload) : account.live_pods(workload, *pod_set);
   if (live == 0) return 0;
+  const WorkloadState* owner = this->workload(workload);
+  const std::string controller = owner == nullptr ? "" : pod_controller_of(*owner);
   for (const std::string& name : pods_of_workload.at(workload)) {
     const Pod& pod = pods.at(name);
     if (!pod.terminating || pod.terminal() || pod.node_name.empty()) continue;
+    if (!pod.is_of(controller)) continue;
     if (pod_set != nullptr && pod.pod_set != *pod_set) continue;
     const std::string host = account.host_of(pod.node_name);
     const NodeTrouble* trouble = health.find(host);
@@ -179,9 +182,28 @@ std::string WorkloadState::job_uid() const {
   return label == nullptr ? "" : *label;
 }
 
+std::string job_id(const std::string& namespace_, const std::string& uid) {
+  return namespace_ + "/" + uid;
+}
+
+std::string WorkloadState::job_id() const {
+  const std::string uid = job_uid();
+  return uid.empty() ? uid : core::job_id(object.namespace_, uid);
+}
+
 const Job* State::job_of(const WorkloadState& workload) const {
-  const api::ObjectKey* key = find(job_of_uid, workload.job_uid());
+  const api::ObjectKey* key = find(job_of_id, workload.job_id());
   return key == nullptr ? nullptr : find(jobs, *key);
+}
+
+std::string State::pod_controller_of(const WorkloadState& workload) const {
+  const api::OwnerReference* owner = workload.object.meta.controller();
+  if (owner == nullptr) return "";
+  // Of other kinds, which make jobs or sets that make the pods, nobody here watches all.
+  const bool makes_pods = std::ranges::any_of(adapters->kinds(), [&](api::Kind kind) {
+    return api::info(kind).name == owner->kind && api::api_version(kind) == owner->api_version;
+  });
+  return makes_pods ? owner->uid : "";
 }
 
 bool State::gives_back(const WorkloadState& workload) const {
@@ -190,7 +212,7 @@ bool State::gives_back(const WorkloadState& workload) const {
 
 bool State::job_is_gone(const WorkloadState& workload) const {
   if (workload.object.meta.label(names::kJobUidLabel) == nullptr) return false;
-  if (job_of_uid.contains(workload.job_uid())) return false;
+  if (job_of_id.contains(workload.job_id())) return false;
   // Of a kind that nobody here watches one cannot tell.
   const api::OwnerReference* owner = workload.object.meta.controller();
   return owner == nullptr || std::ranges::any_of(adapters->kinds(), [&](api::Kind kind) {

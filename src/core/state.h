@@ -49,7 +49,13 @@ struct WorkloadState {
   // Of the job that it belongs to: its controller or, if somebody took that away, what its label
   // says. Empty: it stands alone.
   [[nodiscard]] std::string job_uid() const;
+  // The same as an index knows it (see job_id()); empty: it stands alone.
+  [[nodiscard]] std::string job_id() const;
 };
+
+// A job by its uid, for those of its own namespace only: whoever names the uid of a job elsewhere
+// as an owner names nobody.
+std::string job_id(const std::string& namespace_, const std::string& uid);
 
 // What a workload holds, for the ledger and the account.
 struct Holding {
@@ -95,15 +101,15 @@ struct State {
   std::map<api::ObjectKey, Job> jobs;
 
   // Indexes.
-  std::map<std::string, std::set<std::string>> workloads_of_job;  // by uid
+  std::map<std::string, std::set<std::string>> workloads_of_job;  // by job_id()
   std::map<std::string, std::set<std::string>> workloads_of_local_queue;
   std::map<std::string, std::set<std::string>> workloads_with_quota_of;  // by ClusterQueue
   std::map<std::string, std::set<std::string>> local_queues_of_cluster_queue;
   std::map<std::string, std::set<std::string>> pods_of_workload;
   std::map<std::string, std::set<std::string>> gated_pods_of_workload;  // of these, by our gate
-  std::map<std::string, api::ObjectKey> job_of_uid;
-  std::map<std::string, std::set<std::string>> requests_of_workload;   // by its uid, as the next
-  std::map<std::string, std::set<std::string>> templates_of_workload;  // PodTemplates
+  std::map<std::string, api::ObjectKey> job_of_id;                      // by job_id()
+  std::map<std::string, std::set<std::string>> requests_of_workload;    // by its uid, as the next
+  std::map<std::string, std::set<std::string>> templates_of_workload;   // PodTemplates
   // Kept in memory only: after a restart everything is tried again.
   std::map<api::ObjectKey, ProvisioningRefusal> provisioning_refusals;
 
@@ -139,6 +145,10 @@ struct State {
   [[nodiscard]] const api::ResourceFlavor* flavor(const std::string& name) const;
   [[nodiscard]] const api::ClusterQueue* cluster_queue_of(const WorkloadState& workload) const;
   [[nodiscard]] const Job* job_of(const WorkloadState& workload) const;
+  // The uid of the job that makes the pods of a workload; empty: one cannot tell, and every pod
+  // that names the workload is taken for its own. Who may make pods can name any workload of the
+  // namespace in them; that they belong to its Job, too, only the Job's controller lets stand.
+  [[nodiscard]] std::string pod_controller_of(const WorkloadState& workload) const;
   // Whether it was made for a job that is no more.
   [[nodiscard]] bool job_is_gone(const WorkloadState& workload) const;
   // Whether it is over or must go: what it still holds is about to be free.

@@ -67,9 +67,14 @@ class PodSetUngater {
       place.held = by_host ? state_.account.slots(workload_.request.name, pod_set_.name,
                                                   domain.values.back())
                            : place.held + domain.count;
-      domain_of_rank_.insert(domain_of_rank_.end(), static_cast<size_t>(domain.count),
-                             known->second);
+      ranks_ += domain.count;
+      last_ranks_.emplace_back(ranks_, known->second);
     }
+  }
+
+  [[nodiscard]] size_t domain_of_rank(int64_t rank) const {
+    return std::ranges::upper_bound(last_ranks_, rank, {}, &std::pair<int64_t, size_t>::first)
+        ->second;
   }
 
   // The domain whose values the pod's node selector holds; nullopt if none.
@@ -110,9 +115,8 @@ class PodSetUngater {
     std::set<int64_t> seen;
     for (const auto& rank : live_ranks_) {
       if (!rank) return "a pod has no rank";
-      if (*rank >= static_cast<int64_t>(domain_of_rank_.size())) {
-        return fmt::format("rank {} is beyond the {} pods of the assignment", *rank,
-                           domain_of_rank_.size());
+      if (*rank >= ranks_) {
+        return fmt::format("rank {} is beyond the {} pods of the assignment", *rank, ranks_);
       }
       if (!seen.insert(*rank).second) return fmt::format("two pods have the rank {}", *rank);
     }
@@ -122,9 +126,8 @@ class PodSetUngater {
   // Whether everybody is where its rank says. Not so where somebody else has replaced a node, and
   // put the new one elsewhere into the list.
   [[nodiscard]] bool in_order() const {
-    return std::ranges::all_of(placed_, [&](const auto& placed) {
-      return domain_of_rank_[static_cast<size_t>(placed.first)] == placed.second;
-    });
+    return std::ranges::all_of(
+        placed_, [&](const auto& placed) { return domain_of_rank(placed.first) == placed.second; });
   }
 
   // Those that are missing fill the places that are free, each where the rest of its slice is.
@@ -146,7 +149,7 @@ class PodSetUngater {
 
   void by_rank(Ungating& result) {
     for (const Waiting& waiting : waiting_) {
-      Domain& domain = domains_[domain_of_rank_[static_cast<size_t>(*waiting.rank)]];
+      Domain& domain = domains_[domain_of_rank(*waiting.rank)];
       if (domain.free()) place(waiting, domain, result);
     }
   }
@@ -204,7 +207,10 @@ class PodSetUngater {
   const api::TopologyAssignment& assignment_;
   std::vector<Domain> domains_;
   std::map<std::vector<std::string>, size_t> index_;  // of domains, by their values
-  std::vector<size_t> domain_of_rank_;
+  // Runs of ranks in one domain each: the first rank behind the run, and the domain. An assignment
+  // may say any numbers, so there is no entry for each rank.
+  std::vector<std::pair<int64_t, size_t>> last_ranks_;
+  int64_t ranks_ = 0;
   std::vector<Waiting> waiting_;
   std::vector<std::optional<int64_t>> live_ranks_;
   std::map<int64_t, size_t> placed_;  // domain by rank
@@ -227,12 +233,15 @@ Ungating ungate(const State& state, const Outbox& outbox, const Expected& expect
       workload->object.finished || workload->object.meta.deleted) {
     return result;
   }
+  const std::string controller = state.pod_controller_of(*workload);
   for (size_t i = 0; i < workload->object.pod_sets.size(); ++i) {
     if (!workload->assignments[i]) continue;
     std::vector<std::pair<std::string, const Pod*>> own;
     for (const std::string& pod_name : state.pods_of_workload.at(name)) {
       const Pod& pod = state.pods.at(pod_name);
-      if (pod.pod_set == workload->object.pod_sets[i].name) own.emplace_back(pod_name, &pod);
+      if (pod.pod_set == workload->object.pod_sets[i].name && pod.is_of(controller)) {
+        own.emplace_back(pod_name, &pod);
+      }
     }
     PodSetUngater(state, outbox, expected, *workload, i).run(own, result);
   }

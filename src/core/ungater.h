@@ -9,6 +9,8 @@
 // A domain never gets more pods than the assignment gives it. Pods whose gate is being removed
 // count as placed (they are busy in the outbox), and a pod that is going keeps its place until it
 // is gone.
+//
+// Only pods that the workload's own job made are un-gated.
 #pragma once
 
 #include <string>

@@ -97,8 +97,8 @@ class Life {
 
   // A second Workload of the same job is not what the job runs by.
   [[nodiscard]] bool is_the_jobs_own() const {
-    const auto job = state_.job_of_uid.find(workload_.job_uid());
-    return job != state_.job_of_uid.end() &&
+    const auto job = state_.job_of_id.find(workload_.job_id());
+    return job != state_.job_of_id.end() &&
            workload_of(state_, job->second, state_.jobs.at(job->second)) == &workload_;
   }
 

@@ -97,9 +97,9 @@ StatusChange::StatusChange(const State& state, const WorkloadState& workload)
     : state_(state), workload_(workload), conditions_(workload.object.conditions) {}
 
 void StatusChange::set(std::string_view type, bool holds, std::string_view reason,
-                       std::string message) {
+                       std::string_view message) {
   changed_ |= api::set_condition(conditions_, {std::string(type), holds, std::string(reason),
-                                               cut_to(std::move(message), kLongestMessage),
+                                               cut_to(printable(message), kLongestMessage),
                                                workload_.object.meta.generation, state_.now});
 }
 
@@ -337,7 +337,9 @@ std::optional<Holding> holding_of(const State& state, const WorkloadState& workl
       const auto flavor = assignment->flavors.find(resource);
       if (flavor == assignment->flavors.end() || count == 0) continue;
       const int64_t part = amount / count * held;
-      if (part != 0) holding.reservation.usage[{flavor->second, resource}] += part;
+      if (part == 0) continue;
+      int64_t& sum = holding.reservation.usage[{flavor->second, resource}];
+      sum = saturating_add(sum, part);
     }
     HeldPodSet pods{pod_set.name,
                     admitted_per_pod(state.configuration.resources,

@@ -20,7 +20,7 @@ class StatusChange {
   StatusChange(const State& state, const WorkloadState& workload);
 
   // Sets a condition; the time is that of the step.
-  void set(std::string_view type, bool holds, std::string_view reason, std::string message);
+  void set(std::string_view type, bool holds, std::string_view reason, std::string_view message);
   void remove(std::string_view type);
   // It is evicted, once more. What lies behind the reason is counted apart.
   void evict(std::string_view reason, const std::string& message, std::string_view cause = "");

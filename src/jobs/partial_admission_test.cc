@@ -28,7 +28,7 @@ class PartialAdmissionTest : public testing::Test {
     const auto object = core::decode_object(document, adapters_);
     ASSERT_TRUE(object) << object.error().message;
     state_.jobs[key_] = std::get<core::Job>(object->body);
-    state_.job_of_uid["j"] = key_;
+    state_.job_of_id[core::job_id(key_.namespace_, "j")] = key_;
   }
 
   // Of the job as its user wrote it, with 8 pods; `count` is what was admitted.
@@ -52,7 +52,7 @@ class PartialAdmissionTest : public testing::Test {
     state_.workloads["ml/w"] =
         core::derive_workload(state_, api::read_workload(JsonReader(&document, "", decoding)));
     ASSERT_TRUE(decoding.ok()) << decoding.error()->message;
-    state_.workloads_of_job["j"] = {"ml/w"};
+    state_.workloads_of_job[core::job_id(key_.namespace_, "j")] = {"ml/w"};
   }
 
   // What is written next, in short; "" if nothing is.

@@ -61,7 +61,7 @@ TEST(SampleJobsTest, FillsTheClusterAtOnceAndThenComesMoreSlowly) {
 TEST(SampleJobsTest, EveryClusterTakesItsSample) {
   for (const std::string_view nodes :
        {"2 blocks x 4 racks x 8 hosts, 8 nvidia.com/gpu", "3 racks x 4 hosts", "6 hosts",
-        "1 block x 1 rack x 1 host, 1 nvidia.com/gpu", "2 hosts, 0 nvidia.com/gpu, 7Ei memory"}) {
+        "1 block x 1 rack x 1 host, 1 nvidia.com/gpu", "2 hosts, 0 nvidia.com/gpu, 15Pi memory"}) {
     EmbeddedCluster cluster;
     const NodePlan plan = plan_of(nodes);
     SampleJobs jobs(plan, 7);
