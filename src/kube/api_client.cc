@@ -7,6 +7,8 @@ namespace {
 
 constexpr size_t kPageSize = 500;
 constexpr int kNotFound = 404;
+// A definition that is in use may take a busy API server long: it ends what is under way first.
+constexpr Duration kApplyPatience = std::chrono::minutes(2);
 
 struct Header {
   std::string api_version;
@@ -77,10 +79,11 @@ Result<std::string> ApiClient::path_of(const json::value& document) {
 Answer<json::value> ApiClient::send(HttpRequest request) {
   const HttpResponse response = transport_.ask(std::move(request));
   if (!response.ok()) return std::unexpected(read_refusal(response));
-  boost::system::error_code failed;
-  json::value body = json::parse(response.body, failed);
-  if (failed) return std::unexpected(Refusal{0, "", "the answer is no JSON: " + failed.message()});
-  return body;
+  // Definitions of kinds with pod templates in them are nested deeper than parsers take by default.
+  auto body = parse_json(response.body);
+  if (!body)
+    return std::unexpected(Refusal{0, "", "the answer cannot be read: " + body.error().message});
+  return std::move(*body);
 }
 
 Answer<json::value> ApiClient::get(const std::string& path) {
@@ -132,7 +135,9 @@ Answer<std::vector<json::value>> ApiClient::list(api::Kind kind) {
 
 Result<json::value> ApiClient::apply(const json::value& document) {
   ASSIGN_OR_RETURN(const std::string path, path_of(document));
-  auto answer = patch(path, document, {.kind = PatchKind::kApply, .force = true});
+  HttpRequest request = patch_request(path, document, {.kind = PatchKind::kApply, .force = true});
+  request.timeout = kApplyPatience;
+  auto answer = send(std::move(request));
   if (!answer) return fail(fmt::format("{}: {}", path, answer.error().message));
   return std::move(*answer);
 }

@@ -45,6 +45,8 @@ class ApiClient {
   // As kubectl apply --server-side does, for somebody who owns the object.
   Result<json::value> apply(const json::value& document);
 
+  // By the API server's clock, as soon as it has answered something.
+  [[nodiscard]] Time now() const { return transport_.clock().now(); }
   [[nodiscard]] const ClusterAccess& access() const { return transport_.access(); }
 
  private:

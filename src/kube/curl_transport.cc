@@ -2,6 +2,9 @@
 
 #include <curl/curl.h>
 #include <fmt/format.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 #include <ctime>
 #include <utility>
@@ -17,12 +20,19 @@ constexpr long kConnectTimeoutMs = 10'000;
 // A peer that is gone without a word is noticed within half a minute.
 constexpr long kKeepAliveIdleSeconds = 15;
 constexpr long kKeepAliveIntervalSeconds = 5;
+constexpr int kKeepAliveProbes = 3;  // the kernel would try nine times
 constexpr long kKeptConnections = 128;
 constexpr size_t kMostPosted = 1 << 20;
 
 curl_blob blob_of(const std::string& text) {
   // It is copied, so that it is not changed.
   return {const_cast<char*>(text.data()), text.size(), CURL_BLOB_COPY};
+}
+
+int set_up_socket(void* /*unused*/, curl_socket_t socket, curlsocktype /*purpose*/) {
+  // What cannot be had is not worth a connection.
+  setsockopt(socket, IPPROTO_TCP, TCP_KEEPCNT, &kKeepAliveProbes, sizeof(kKeepAliveProbes));
+  return CURL_SOCKOPT_OK;
 }
 
 // "https://host:port/prefix" taken apart: the host, and the port with its colon.
@@ -56,6 +66,7 @@ struct CurlTransport::Exchange {
   Received received;
   Answered answered;
   CURL* handle = nullptr;    // nullptr: waits for credentials
+  Time begun{};              // by this machine's clock
   uint64_t certificate = 0;  // which one the handle has
   curl_slist* headers = nullptr;
   std::string data;     // came in, not handed over yet
@@ -67,10 +78,26 @@ struct CurlTransport::Exchange {
   Exchange& operator=(const Exchange&) = delete;
   ~Exchange() { curl_slist_free_all(headers); }
 
+  // By a connection that an exchange before it had left.
+  [[nodiscard]] bool reused_connection() const {
+    long made = 0;
+    curl_easy_getinfo(handle, CURLINFO_NUM_CONNECTS, &made);
+    return made == 0;
+  }
+
   [[nodiscard]] int status() const {
     long code = 0;
     curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &code);
     return static_cast<int>(code);
+  }
+
+  // When the server answered, by its own clock.
+  [[nodiscard]] std::optional<Time> date() const {
+    curl_header* header = nullptr;
+    const CURLHcode found = curl_easy_header(handle, "Date", 0, CURLH_HEADER, -1, &header);
+    const time_t seconds = found == CURLHE_OK ? curl_getdate(header->value, nullptr) : -1;
+    if (seconds < 0) return std::nullopt;
+    return Time(std::chrono::seconds(seconds));
   }
 
   // Called from inside the library, where nothing may be sent or cancelled: only collects.
@@ -106,6 +133,8 @@ class CurlTransport::Handles {
   }
   Handles(const Handles&) = delete;
   Handles& operator=(const Handles&) = delete;
+
+  void distrust_connections() { distrusted_at_ = MonotonicClock::now(); }
 
   void start(Exchange& exchange, const Credentials& credentials) {
     exchange.handle = take(credentials);
@@ -152,6 +181,7 @@ class CurlTransport::Handles {
     curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(handle, CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
     curl_easy_setopt(handle, CURLOPT_TCP_KEEPINTVL, kKeepAliveIntervalSeconds);
+    curl_easy_setopt(handle, CURLOPT_SOCKOPTFUNCTION, &set_up_socket);
     if (connect_to_ != nullptr) curl_easy_setopt(handle, CURLOPT_CONNECT_TO, connect_to_);
     if (!access_.proxy.empty()) curl_easy_setopt(handle, CURLOPT_PROXY, access_.proxy.c_str());
     set_up_tls(handle);
@@ -200,6 +230,16 @@ class CurlTransport::Handles {
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, exchange.error.data());
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
+    if (distrusted_at_) use_newer_connection(handle, *distrusted_at_);
+  }
+
+  // The library counts the age of connections in whole seconds, and takes 0 for any age.
+  static void use_newer_connection(CURL* handle, Instant than) {
+    const auto ago = std::chrono::floor<std::chrono::seconds>(MonotonicClock::now() - than).count();
+    const bool too_early_to_count = ago < 2;
+    curl_easy_setopt(handle, CURLOPT_FRESH_CONNECT, too_early_to_count ? 1L : 0L);
+    curl_easy_setopt(handle, CURLOPT_MAXLIFETIME_CONN,
+                     too_early_to_count ? 0L : static_cast<long>(ago - 1));
   }
 
   void drop_spare() {
@@ -214,6 +254,7 @@ class CurlTransport::Handles {
   std::string certificate_pem_;
   std::string key_pem_;
   std::vector<CURL*> spare_;
+  std::optional<Instant> distrusted_at_;  // connections that are older
 };
 
 CurlTransport::CurlTransport(ClusterAccess access)
@@ -262,6 +303,7 @@ void CurlTransport::begin(Id id, const Result<Credentials>& credentials) {
     });
     return;
   }
+  exchange.begun = wall_now();
   handles_->start(exchange, *credentials);
 }
 
@@ -282,6 +324,10 @@ void CurlTransport::cancel(Id id) {
   if (found == exchanges_.end()) return;
   handles_->end(*found->second);
   exchanges_.erase(found);
+}
+
+void CurlTransport::distrust_connections() {
+  handles_->distrust_connections();
 }
 
 void CurlTransport::post(std::function<void()> action) {
@@ -331,11 +377,16 @@ void CurlTransport::finish_exchanges() {
       const bool explained = exchange->error.front() != '\0';
       response.error = explained ? exchange->error.data() : curl_easy_strerror(result);
       response.status = 0;  // half an answer is none
+      // Others that were kept may be as dead, and each would cost as much time. Of a stream the
+      // one who listens to it has to know.
+      const bool silent = result == CURLE_OPERATION_TIMEDOUT && !exchange->received;
+      if (silent && exchange->reused_connection()) distrust_connections();
     }
     curl_off_t retry_after = 0;
     curl_easy_getinfo(exchange->handle, CURLINFO_RETRY_AFTER, &retry_after);
     if (retry_after > 0) response.retry_after = std::chrono::seconds(retry_after);
     if (response.status == 401) authenticator_->rejected();
+    if (const auto said = exchange->date()) clock_.observe(*said, exchange->begun, wall_now());
     handles_->end(*exchange);
     const auto finished = exchanges_.extract(exchange->id);
     finished.mapped()->answered(std::move(response));

@@ -16,6 +16,7 @@
 #include "base/mailbox.h"
 #include "kube/authenticator.h"
 #include "kube/cluster_access.h"
+#include "kube/server_clock.h"
 #include "kube/transport.h"
 
 namespace phalanx::kube {
@@ -33,6 +34,8 @@ class CurlTransport final : public Transport {
   Id stream(HttpRequest request, Received received, Answered answered) override;
   Id at(Instant when, std::function<void()> action) override;
   void cancel(Id id) override;
+  // Does so by itself when an exchange on a connection that had been kept is not answered in time.
+  void distrust_connections() override;
   [[nodiscard]] Instant now() const override { return MonotonicClock::now(); }
 
   // Waits at most this long if there is nothing to do; returns when something was done.
@@ -46,6 +49,8 @@ class CurlTransport final : public Transport {
   void post(std::function<void()> action);
 
   [[nodiscard]] const ClusterAccess& access() const { return access_; }
+  // By what the answers say; may be asked from any thread.
+  [[nodiscard]] const ServerClock& clock() const { return clock_; }
 
  private:
   struct Exchange;
@@ -67,6 +72,7 @@ class CurlTransport final : public Transport {
   std::map<Id, Instant> timer_times_;
   std::vector<Id> with_data_;
   Id next_ = 1;
+  ServerClock clock_;
   std::atomic<bool> interrupted_ = false;
   // Last: a plugin that still runs posts to the members above.
   std::unique_ptr<Authenticator> authenticator_;

@@ -17,6 +17,7 @@
 
 #include "base/json.h"
 #include "base/wall_clock.h"
+#include "kube/curl_transport_testing.h"
 #include "kube/raw_server_testing.h"
 #include "serve/server.h"
 
@@ -27,29 +28,7 @@ using std::chrono::hours;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// Long enough for the slowest machine; without it a failing test would never end.
-constexpr auto kPatience = seconds(60);
-
-// Runs until it holds; the number of turns that this took.
-template <typename Condition>
-int run_until(CurlTransport& transport, Condition condition) {
-  const Instant end = transport.now() + kPatience;
-  int turns = 0;
-  while (!condition() && transport.now() < end) {
-    transport.run_once(seconds(1));
-    ++turns;
-  }
-  EXPECT_TRUE(condition());
-  return turns;
-}
-
 const std::string kStreamHead = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-
-std::string whole(const std::string& status, const std::string& body,
-                  const std::string& headers = "") {
-  return "HTTP/1.1 " + status + "\r\n" + headers +
-         "Content-Length: " + std::to_string(body.size()) + "\r\n\r\n" + body;
-}
 
 class CurlTransportTls : public ::testing::Test {
  protected:

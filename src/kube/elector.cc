@@ -51,14 +51,17 @@ void Elector::found(const HttpResponse& response) {
     return claim();
   }
   const auto lease = read_document(response, "the lease cannot be read");
-  if (!lease) {
-    listener_.trouble(lease.error().message);
-    return next_look(backoff_.next(response.retry_after));
-  }
+  if (!lease) return failed(response, lease.error());
   backoff_.succeeded();
   observe(*lease);
   if (watch_ == 0) watch();
   decide();
+}
+
+void Elector::failed(const HttpResponse& response, const Error& error) {
+  listener_.trouble(error.message);
+  if (!response.answered() && listener_.unanswered) listener_.unanswered();
+  next_look(backoff_.next(response.retry_after));
 }
 
 void Elector::observe(const json::value& lease) {
@@ -153,10 +156,7 @@ void Elector::written(const HttpResponse& response, Instant sent) {
   if (response.status == kConflict) return look();  // somebody was first, or it has changed
   const auto lease =
       read_document(response, leads_ ? "the lease cannot be renewed" : "the lease cannot be taken");
-  if (!lease) {
-    listener_.trouble(lease.error().message);
-    return next_look(backoff_.next(response.retry_after));
-  }
+  if (!lease) return failed(response, lease.error());
   backoff_.succeeded();
   renewed_at_ = sent;
   const bool first = !leads_;

@@ -41,6 +41,7 @@ class Elector {
     std::function<void()> renewed;                     // may_write() may be true again
     std::function<void(const std::string&)> observed;  // who leads now; "": nobody
     std::function<void(const std::string&)> trouble;   // a sentence for the log
+    std::function<void()> unanswered = {};             // the network may be dead
   };
   using WallClock = std::function<Time()>;
 
@@ -77,6 +78,7 @@ class Elector {
   void decide();
   void claim();
   void written(const HttpResponse& response, Instant sent);
+  void failed(const HttpResponse& response, const Error& error);
   void next_look(Duration delay);
   void step_down(const std::string& why);
   void watch();

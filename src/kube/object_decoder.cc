@@ -30,6 +30,7 @@ Filter pod_filter() {
                                  {"resourceVersion", Filter::whole()},
                                  {"creationTimestamp", Filter::whole()},
                                  {"deletionTimestamp", Filter::whole()},
+                                 {"ownerReferences", Filter::whole()},
                                  {"labels", Filter::whole()},
                                  {"annotations", Filter::only({{core::names::kWorkloadAnnotation,
                                                                 Filter::whole()}})}})},

@@ -21,6 +21,12 @@ constexpr Duration kShortestAbsence = std::chrono::seconds(45);
 constexpr Duration kLongestAbsence = std::chrono::seconds(75);
 // A watch that ends sooner than this has not worked, whatever the server says.
 constexpr auto kNoWatch = std::chrono::seconds(1);
+// Servers send a bookmark at least every 75 seconds.
+constexpr auto kLongestSilence = std::chrono::seconds(90);
+// What was written comes back by the watch within this time; twice as long after every time that it
+// did not, for the sake of a server that is slow.
+constexpr Duration kEcho = std::chrono::seconds(10);
+constexpr int kMostDoublings = 3;
 // Outages shorter than this many attempts are told nobody: servers restart.
 constexpr int kQuietFailures = 1;
 
@@ -36,7 +42,9 @@ Reflector::Reflector(Transport& transport, ObjectDecoder& decoder, api::Kind kin
       random_(seed + 1) {}
 
 Reflector::~Reflector() {
-  transport_.cancel(under_way_);
+  for (const Transport::Id id : {under_way_, silence_timer_, expected_timer_}) {
+    transport_.cancel(id);
+  }
 }
 
 void Reflector::tell(const std::string& problem) const {
@@ -102,6 +110,8 @@ void Reflector::take_list(const ListPage& page) {
 void Reflector::watch() {
   rest_.clear();
   watching_since_ = transport_.now();
+  heard_at_ = watching_since_;
+  watching_ = true;
   const WatchOptions options{.resource_version = std::to_string(seen_),
                              .lifetime = std::chrono::seconds(
                                  random_.between(kShortestWatchSeconds, kLongestWatchSeconds))};
@@ -109,11 +119,47 @@ void Reflector::watch() {
       watch_request(resource_of(kind_), options),
       [this](std::string_view data) { take_data(data); },
       [this](const HttpResponse& response) { watch_ended(response); });
+  if (silence_timer_ == 0) listen_for_silence();
+}
+
+void Reflector::listen_for_silence() {
+  silence_timer_ = transport_.at(heard_at_ + kLongestSilence, [this] {
+    silence_timer_ = 0;
+    if (!watching_) return;  // the next watch begins to listen anew
+    if (transport_.now() < heard_at_ + kLongestSilence) return listen_for_silence();
+    give_up_connection();
+  });
+}
+
+void Reflector::give_up_connection() {
+  reopen();
+  if (listener_.died) listener_.died();
+}
+
+void Reflector::reopen() {
+  if (!watching_ || transport_.now() < watching_since_ + kNoWatch) return;
+  transport_.cancel(under_way_);
+  watch();
+}
+
+void Reflector::expect(uint64_t version) {
+  if (!watching_ || version <= seen_ || expected_ != 0) return;
+  expected_ = version;
+  const Duration patience = kEcho * (1 << std::min(disappointments_, kMostDoublings));
+  expected_timer_ = transport_.after(patience, [this] { check_expected(); });
+}
+
+void Reflector::check_expected() {
+  expected_timer_ = 0;
+  const bool told = seen_ >= std::exchange(expected_, 0);
+  disappointments_ = told ? 0 : disappointments_ + 1;
+  if (!told) give_up_connection();
 }
 
 void Reflector::take_data(std::string_view data) {
   backoff_.succeeded();
   blind_since_.reset();
+  heard_at_ = transport_.now();
   while (true) {
     const size_t end = data.find('\n');
     if (end == std::string_view::npos) break;
@@ -141,6 +187,7 @@ bool Reflector::take_line(std::string_view line) {
   }
   if (const auto* failed = std::get_if<WatchFailed>(&*event)) {
     transport_.cancel(under_way_);
+    watching_ = false;
     if (failed->code == kGone) {
       list("");
     } else {
@@ -161,6 +208,7 @@ bool Reflector::take_line(std::string_view line) {
 }
 
 void Reflector::watch_ended(const HttpResponse& response) {
+  watching_ = false;
   // Its time had come.
   if (response.ok() && transport_.now() >= watching_since_ + kNoWatch) return watch();
   if (response.status == kGone) return list("");
@@ -171,6 +219,7 @@ void Reflector::watch_ended(const HttpResponse& response) {
 void Reflector::again(const HttpResponse& response, const std::string& what,
                       const std::function<void()>& action) {
   if (!blind_since_) blind_since_ = transport_.now();
+  if (listener_.failed) listener_.failed();
   const Duration delay = backoff_.next(response.retry_after);
   if (backoff_.failures() > kQuietFailures || !listed_before_) {
     tell(fmt::format("{}: {}; next try in {}", what,

@@ -4,6 +4,11 @@
 //   deletion, also of those that happened while nobody watched (core::Listed).
 // - A watch that ends is taken up where it ended. One that fails waits first, longer each time. If
 //   the server no longer knows what happened since (410), everything is listed again.
+// - A watch that is silent is not believed for ever: connections die without a word, and then the
+//   kernel may still say that they live (a proxy between, an API server that hangs). Servers send a
+//   bookmark about every minute; one and a half without a byte, or ten seconds without what
+//   somebody knows to have happened (expect), and it is taken up on another connection. That costs
+//   a request, so being wrong does no harm.
 // - Bookmarks move the place to resume from, so that a kind in which nothing happens does not
 //   become too old.
 // - A kind that a cluster may lack (api::KindInfo::optional) and does lack has no objects, and that
@@ -30,6 +35,10 @@ class Reflector {
     std::function<void(core::Event)> event;
     std::function<void()> listed;                     // everything has been told once
     std::function<void(const std::string&)> trouble;  // a sentence for the log
+    // The connection has died without a word: others may have, too.
+    std::function<void()> died = {};
+    // A list or watch has failed, whether it was told or not.
+    std::function<void()> failed = {};
   };
 
   Reflector(Transport& transport, ObjectDecoder& decoder, api::Kind kind, Listener listener,
@@ -39,6 +48,10 @@ class Reflector {
   Reflector& operator=(const Reflector&) = delete;
 
   void start() { list(""); }
+  // An object of the kind has this version, as a write was answered: the watch has to tell it soon.
+  void expect(uint64_t version);
+  // The network is not to be trusted: a watch goes on on another connection.
+  void reopen();
 
   [[nodiscard]] api::Kind kind() const { return kind_; }
   // Everything up to this version has been told.
@@ -54,6 +67,9 @@ class Reflector {
   void take_missing();
   void watch();
   void take_data(std::string_view data);
+  void listen_for_silence();
+  void check_expected();
+  void give_up_connection();
   // Whether the watch goes on.
   bool take_line(std::string_view line);
   void watch_ended(const HttpResponse& response);
@@ -74,6 +90,12 @@ class Reflector {
   std::string rest_;               // of a line that has not come in whole
   uint64_t seen_ = 0;
   Instant watching_since_{};
+  bool watching_ = false;  // under_way_ is a watch
+  Instant heard_at_{};
+  Transport::Id silence_timer_ = 0;
+  uint64_t expected_ = 0;  // 0: nothing
+  Transport::Id expected_timer_ = 0;
+  int disappointments_ = 0;  // in a row
   std::optional<Instant> blind_since_;
 };
 

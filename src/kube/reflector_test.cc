@@ -60,12 +60,13 @@ class ReflectorTest : public testing::Test {
   ObjectDecoder decoder_{adapters_};
   std::string heard_;
   std::vector<std::string> troubles_;
+  int deaths_ = 0;
   Reflector reflector_{
       transport_,
       decoder_,
       kind_,
       {[this](const core::Event& event) { hear(event); }, [this] { heard_ += "listed "; },
-       [this](const std::string& problem) { troubles_.push_back(problem); }},
+       [this](const std::string& problem) { troubles_.push_back(problem); }, [this] { ++deaths_; }},
       1};
 };
 
@@ -99,6 +100,65 @@ TEST_F(ReflectorTest, GoesOnWhereTheWatchEnded) {
   EXPECT_NE(transport_.request("watch=1").target.find("resourceVersion=40&"), std::string::npos);
   EXPECT_EQ(heard(), "+a@3 listed ");
   EXPECT_TRUE(troubles_.empty());
+}
+
+std::string bookmark(int version) {
+  return line("BOOKMARK", fmt::format(R"({{"kind":"Node","apiVersion":"v1","metadata":)"
+                                      R"({{"resourceVersion":"{}","creationTimestamp":null}}}})",
+                                      version));
+}
+
+TEST_F(ReflectorTest, AWatchThatIsSilentIsTakenUpOnAnotherConnection) {
+  transport_.answer("limit", 200, page({node("a", 3)}, 9));
+  const Transport::Id first = transport_.exchanges().front().id;
+  // As long as there are bookmarks everything is well.
+  for (int version = 10; version < 13; ++version) {
+    transport_.pass(seconds(75));
+    transport_.push("watch=1", bookmark(version));
+  }
+  EXPECT_EQ(transport_.exchanges().front().id, first);
+  EXPECT_EQ(deaths_, 0);
+  transport_.pass(seconds(90));
+  ASSERT_EQ(transport_.count("watch=1"), 1U);
+  EXPECT_NE(transport_.exchanges().front().id, first);
+  EXPECT_NE(transport_.request("watch=1").target.find("resourceVersion=12&"), std::string::npos);
+  EXPECT_EQ(deaths_, 1);
+  EXPECT_TRUE(troubles_.empty());
+}
+
+TEST_F(ReflectorTest, AWatchThatEndedIsNotTakenForASilentOne) {
+  transport_.answer("limit", 200, page({}, 9));
+  transport_.pass(seconds(80));
+  transport_.answer("watch=1", 200, "");  // and the next one is silent from its own beginning on
+  const Transport::Id second = transport_.exchanges().front().id;
+  transport_.pass(seconds(80));
+  EXPECT_EQ(transport_.exchanges().front().id, second);
+  transport_.pass(seconds(10));
+  EXPECT_NE(transport_.exchanges().front().id, second);
+}
+
+TEST_F(ReflectorTest, AWatchThatDoesNotTellWhatWasWrittenIsTakenUpAnew) {
+  transport_.answer("limit", 200, page({}, 9));
+  const Transport::Id first = transport_.exchanges().front().id;
+  reflector_.expect(9);  // known
+  reflector_.expect(20);
+  transport_.pass(seconds(5));
+  transport_.push("watch=1", line("ADDED", node("d", 20)));
+  transport_.pass(seconds(5));
+  EXPECT_EQ(transport_.exchanges().front().id, first);
+  reflector_.expect(30);
+  transport_.pass(seconds(5));
+  reflector_.expect(31);  // the first one counts
+  transport_.pass(seconds(5));
+  const Transport::Id second = transport_.exchanges().front().id;
+  EXPECT_NE(second, first);
+  EXPECT_EQ(deaths_, 1);
+  // A server that is slow gets more time.
+  reflector_.expect(31);
+  transport_.pass(seconds(19));
+  EXPECT_EQ(transport_.exchanges().front().id, second);
+  transport_.pass(seconds(1));
+  EXPECT_NE(transport_.exchanges().front().id, second);
 }
 
 TEST_F(ReflectorTest, AWatchThatEndsAtOnceIsNotRepeatedAtOnce) {

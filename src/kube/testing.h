@@ -36,6 +36,7 @@ class FakeTransport final : public Transport {
     std::erase_if(exchanges_, [&](const Exchange& exchange) { return exchange.id == id; });
     std::erase_if(timers_, [&](const auto& timer) { return timer.first.second == id; });
   }
+  void distrust_connections() override {}
   [[nodiscard]] Instant now() const override { return now_; }
 
   // What was sent and not answered yet, oldest first.

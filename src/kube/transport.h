@@ -74,6 +74,9 @@ class Transport {
   virtual Id at(Instant when, std::function<void()> action) = 0;
   // Of any of them: nothing is called back any more. An exchange may have reached the server.
   virtual void cancel(Id id) = 0;
+  // Exchanges from here on have connections that are opened from here on: those that are open may
+  // be dead, which nobody is told of who has nothing to say on them.
+  virtual void distrust_connections() = 0;
   [[nodiscard]] virtual Instant now() const = 0;
 
   Id after(Duration delay, std::function<void()> action) {

@@ -165,6 +165,9 @@ void Writer::finish(const core::Write& write, const HttpResponse& response) {
   if (write.verb != core::Verb::kDelete) {
     auto object = decoder_.object(response.body, write.key.kind);
     if (object && object->resource_version > surroundings_.seen(write.key.kind)) {
+      if (surroundings_.ahead_of_watch) {
+        surroundings_.ahead_of_watch(write.key.kind, object->resource_version);
+      }
       events.emplace_back(core::ObjectChanged{std::move(*object)});
     }
   }

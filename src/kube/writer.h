@@ -45,6 +45,8 @@ class Writer {
     std::function<bool()> may_write;
     std::function<uint64_t(api::Kind)> seen;  // by the watch of the kind
     std::function<void(std::vector<core::Event>)> finished;
+    // An object has this version now, which the watch has not told yet.
+    std::function<void(api::Kind, uint64_t)> ahead_of_watch = {};
     WriterObserver observer = {};
   };
 
