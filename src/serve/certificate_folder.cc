@@ -107,11 +107,16 @@ std::vector<std::string> canonical_names(const std::vector<std::string>& names) 
 // Somebody else's: only read.
 Result<FolderCertificates> take_foreign(const CertificateFolderOptions& options, const Files& files,
                                         Time now) {
-  if (!files.tls_crt || !files.tls_key) {
+  const char* missing = !files.tls_crt ? "tls.crt" : !files.tls_key ? "tls.key" : nullptr;
+  if (missing != nullptr && options.only_read) {
+    return fail(fmt::format("{}: {} is missing; whoever keeps the certificates has to put it there",
+                            options.path, missing));
+  }
+  if (missing != nullptr) {
     return fail(fmt::format(
         "{}: without ca.key it is somebody else's, and {} is missing; put the missing file there, "
         "or remove all of them to have certificates made",
-        options.path, files.tls_crt ? "tls.key" : "tls.crt"));
+        options.path, missing));
   }
   // cert-manager writes an empty ca.crt for authorities that everybody knows. Then the certificate
   // is measured by itself: its dates and its names.
@@ -191,8 +196,9 @@ CertificateFolder::CertificateFolder(CertificateFolderOptions options)
 
 Result<bool> CertificateFolder::refresh(Time now) {
   ASSIGN_OR_RETURN(const Files files, read_files(options_.path));
-  ASSIGN_OR_RETURN(FolderCertificates found,
-                   files.foreign() ? take_foreign(options_, files, now) : keep_own(options_, now));
+  ASSIGN_OR_RETURN(FolderCertificates found, options_.only_read || files.foreign()
+                                                 ? take_foreign(options_, files, now)
+                                                 : keep_own(options_, now));
   const bool changed = found != current_;
   current_ = std::move(found);
   return changed;

@@ -4,7 +4,8 @@
 // missing, damaged, for other names or about to run out is made anew (certificate_rotation.h says
 // when). If there are tls.crt and tls.key without a ca.key, somebody else keeps it (cert-manager, a
 // mounted Secret): it is only read, and a change is taken over once certificate and key belong
-// together.
+// together. A folder of which we are told that it is somebody else's is treated so whatever it
+// holds.
 //
 // There is no moment at which a client that trusts the bundle does not trust the identity: a new
 // authority is in the bundle for a while before anything is signed with it, and the old one for a
@@ -36,6 +37,7 @@ struct CertificateFolderOptions {
   std::vector<std::string> names;
   std::string authority_name = "phalanx";
   RotationPolicy rotation = {};
+  bool only_read = false;  // somebody else's, also while it is empty or has a ca.key of old
 };
 
 // What a folder holds, found good.

@@ -325,12 +325,35 @@ TEST_F(CertificateFolderTest, ABadForeignFolderIsExplainedAndTheOldOneStaysInUse
 
   put_foreign(authority, kNow, "phalanx.system.svc");
   EXPECT_TRUE(error(kNow + 91 * kDay).contains("certificate has expired" + advice));
-  EXPECT_TRUE(error(kNow - kDay).contains("certificate is not yet valid" + advice));
+  EXPECT_TRUE(error(kNow - 2 * kDay).contains("certificate is not yet valid" + advice));
   put_foreign(authority, kNow, "somebody.else.svc");
   EXPECT_TRUE(error(kNow).contains("hostname mismatch")) << error(kNow);
   fs::remove(path("tls.crt"));
   fs::remove(path("tls.key"));
   EXPECT_TRUE(error(kNow).contains("tls.crt is missing")) << error(kNow);
+}
+
+// Its keeper may come later, and may have taken over what was ours.
+TEST_F(CertificateFolderTest, AFolderOfWhichWeAreToldThatItIsForeignIsOnlyRead) {
+  CertificateFolder own(options_);
+  ASSERT_TRUE(own.refresh(kNow));
+  const std::string old_key = content("ca.key");
+  fs::remove_all(options_.path);
+  options_.only_read = true;
+  CertificateFolder folder(options_);
+  const auto empty = folder.refresh(kNow);
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(
+      empty.error().message,
+      options_.path + ": tls.crt is missing; whoever keeps the certificates has to put it there");
+  EXPECT_FALSE(fs::exists(options_.path));
+  put_foreign(make_authority("theirs", kNow, 900 * kDay).value(), kNow, "phalanx.system.svc");
+  put("ca.key", old_key);
+  const auto before = all_files();
+  ASSERT_TRUE(folder.refresh(kNow));
+  EXPECT_TRUE(folder.current().foreign);
+  EXPECT_EQ(folder.current().identity.certificate_pem, content("tls.crt"));
+  EXPECT_EQ(all_files(), before);
 }
 
 TEST_F(CertificateFolderTest, AFolderThatCannotBeReadOrMadeIsNamed) {

@@ -7,15 +7,15 @@ namespace {
 
 // The moment at which a part of a certificate's life is over.
 Time at_part(const CertificateInfo& certificate, int part, int parts) {
-  return certificate.not_before + (certificate.not_after - certificate.not_before) / parts * part;
-}
-
-// When it was made.
-Time birth(const CertificateInfo& authority) {
-  return authority.not_before + kClockSkew;
+  const Time begin = birth(certificate);
+  return begin + (certificate.not_after - begin) / parts * part;
 }
 
 }  // namespace
+
+Time birth(const CertificateInfo& certificate) {
+  return certificate.not_before + kClockSkew;
+}
 
 Duration effective_overlap(const RotationPolicy& policy) {
   return std::min({policy.overlap, policy.certificate_lifetime / 6, policy.authority_lifetime / 6});

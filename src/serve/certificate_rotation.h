@@ -1,5 +1,6 @@
 // When a certificate folder of ours needs something new: pure decisions on dates.
 //
+// A life begins at birth, not when the certificate is valid from, which is a day before.
 // A serving certificate is replaced at two thirds of its life. An authority is replaced at two
 // thirds of its own, in three steps that are an overlap apart, so that clients have time to learn:
 //
@@ -26,6 +27,9 @@ struct RotationPolicy {
   Duration authority_lifetime = std::chrono::hours(24 * 3650);
   Duration overlap = std::chrono::hours(24);
 };
+
+// When it was made, if it was by us (kClockSkew).
+Time birth(const CertificateInfo& certificate);
 
 // An overlap that fits into the lifetimes, however short they are.
 Duration effective_overlap(const RotationPolicy& policy);

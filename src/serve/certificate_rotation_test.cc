@@ -40,6 +40,15 @@ TEST(CertificateRotation, AnAuthorityIsDueAtTwoThirdsOfItsLife) {
   EXPECT_TRUE(authority_due(std::nullopt, kBirth));
 }
 
+// However much shorter its life is than what it is dated back by.
+TEST(CertificateRotation, ShortLivesCountFromBirth) {
+  const Duration second = std::chrono::seconds(1);
+  const CertificateInfo signer = made(kBirth, 24 * second);
+  EXPECT_FALSE(authority_due(signer, kBirth));
+  EXPECT_FALSE(authority_due(signer, kBirth + 15 * second));
+  EXPECT_TRUE(authority_due(signer, kBirth + 16 * second));
+}
+
 TEST(CertificateRotation, ACertificateIsDueAtTwoThirdsOrWhenItIsOfNoUse) {
   const CertificateInfo signer = made(kBirth, 900 * kDay);
   const auto due = [&](const std::optional<Serving>& serving, Duration age) {

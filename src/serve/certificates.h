@@ -3,8 +3,8 @@
 //
 // Keys are ECDSA P-256, signatures SHA-256: what every client of the last ten years takes, and a
 // handshake costs a tenth of that with RSA. Time comes in from the caller. A certificate is valid
-// from an hour before it was made (kClockSkew), because the clock of whoever verifies it may be
-// behind ours.
+// from a day before it was made (kClockSkew), because the clock of whoever verifies it may be
+// behind ours: a cluster whose clocks are hours apart has enough to worry about without it.
 //
 // Everything costs some milliseconds. Everything here can be called from any thread.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace phalanx::serve {
 
-inline constexpr Duration kClockSkew = std::chrono::hours(1);
+inline constexpr Duration kClockSkew = std::chrono::hours(24);
 
 // The certificate with which a server shows who it is, followed by those that link it to an
 // authority, if any; and its key.

@@ -3,6 +3,7 @@
 #include <openssl/err.h>
 #include <openssl/sslerr.h>
 
+#include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/dispatch.hpp>
@@ -88,6 +89,14 @@ int status_of(const error_code& error) {
   return error.category() == http::make_error_code(http::error::bad_method).category() ? 400 : 0;
 }
 
+std::string words_for(const error_code& error) {
+  if (error == asio::error::no_memory) {
+    return "there is too much to read at the moment, and this request is the largest; try again "
+           "in some seconds\n";
+  }
+  return error.message() + "\n";
+}
+
 Request take_request(http::request<http::string_body>&& message, std::string peer) {
   Request request;
   request.method = message.method_string();
@@ -110,12 +119,14 @@ class HttpConnection final : public Connection,
 
   static asio::awaitable<void> run(std::shared_ptr<HttpConnection> self);
   void close() override;
+  void give_way() override;
 
  private:
   asio::awaitable<bool> shake_hands();
   asio::awaitable<bool> await_request();
   asio::awaitable<bool> serve_request();
   asio::awaitable<error_code> read_request(Parser& parser);
+  error_code limit_body(Parser& parser) const;
   asio::awaitable<Response> answer(Request request);
   asio::awaitable<bool> respond(const Response& response, bool last, bool head_only);
   asio::awaitable<void> leave();
@@ -124,8 +135,9 @@ class HttpConnection final : public Connection,
   asio::awaitable<error_code> fill();
   asio::awaitable<error_code> write(std::string_view text);
 
-  // Says how many bytes of a body there are; false if all requests together have too many.
-  bool hold(size_t bytes);
+  // Says how many bytes of a body there are. If all requests together have too many, the largest of
+  // those that are coming in gives way, be it this one.
+  void hold(size_t bytes);
   // Starts a new time limit for whatever is read and written from now on.
   void allow(Duration duration);
   void expire_at_deadline();
@@ -141,8 +153,8 @@ class HttpConnection final : public Connection,
   std::string peer_;
   boost::beast::flat_buffer buffer_;        // read, but not yet parsed
   std::shared_ptr<PendingAnswer> pending_;  // while the handler has a request
-  size_t held_bytes_ = 0;
   bool expired_ = false;
+  bool gave_way_ = false;
   bool closed_ = false;
 };
 
@@ -227,7 +239,7 @@ asio::awaitable<bool> HttpConnection::serve_request() {
     const int status = status_of(error);
     if (status == 0 || closed_) co_return false;
     parser.get().body() = std::string();
-    co_return co_await respond({.status = status, .body = error.message() + "\n"}, true, false);
+    co_return co_await respond({.status = status, .body = words_for(error)}, true, false);
   }
   const bool keep_alive = parser.keep_alive();
   Request request = take_request(parser.release(), peer_);
@@ -237,7 +249,8 @@ asio::awaitable<bool> HttpConnection::serve_request() {
   const bool head_only = request.method == "HEAD";
   const Response response = co_await answer(std::move(request));
   if (closed_) co_return false;
-  const bool last = !keep_alive || state_.stopping || identity_ != state_.identity;
+  const bool last =
+      !keep_alive || state_.draining || state_.stopping || identity_ != state_.identity;
   co_return co_await respond(response, last, head_only);
 }
 
@@ -247,6 +260,7 @@ asio::awaitable<error_code> HttpConnection::read_request(Parser& parser) {
   parser.body_limit(state_.options.max_body_bytes);
   allow(state_.options.header_timeout);
   error_code error = co_await parse(parser, false);
+  if (!error) error = limit_body(parser);
   if (error) co_return error;
   allow(state_.options.transfer_timeout);
   if (boost::beast::iequals(parser.get()[http::field::expect], "100-continue")) {
@@ -254,6 +268,16 @@ asio::awaitable<error_code> HttpConnection::read_request(Parser& parser) {
     if (error) co_return error;
   }
   co_return co_await parse(parser, true);
+}
+
+error_code HttpConnection::limit_body(Parser& parser) const {
+  if (!state_.options.most_body_bytes) return {};
+  const size_t most =
+      std::min(state_.options.max_body_bytes,
+               state_.options.most_body_bytes(split_target(parser.get().target()).path));
+  parser.body_limit(most);
+  const bool more = parser.content_length().value_or(0) > most;
+  return more ? http::make_error_code(http::error::body_limit) : error_code();
 }
 
 asio::awaitable<Response> HttpConnection::answer(Request request) {
@@ -283,6 +307,7 @@ asio::awaitable<Response> HttpConnection::answer(Request request) {
 asio::awaitable<bool> HttpConnection::respond(const Response& response, bool last, bool head_only) {
   enter(Phase::kAnswering);
   hold(0);
+  gave_way_ = false;  // it has: what is left is to say so
   allow(state_.options.transfer_timeout);
   const bool possible = response.status >= 200 && response.status <= AtomicCounters::kLastStatus;
   const Response impossible{.status = 500, .body = "there is no such status\n"};
@@ -327,9 +352,8 @@ asio::awaitable<error_code> HttpConnection::parse(Parser& parser, bool whole) {
       buffer_.consume(used);
     }
     if (error && error != http::error::need_more) co_return error;
-    if (!hold(parser.get().body().size())) {
-      co_return asio::error::make_error_code(asio::error::no_memory);
-    }
+    hold(parser.get().body().size());
+    if (gave_way_) co_return obstacle();
     if (!error && used > 0) continue;
     // Nothing that has to be seen in one piece is longer than the headers may be.
     if (buffer_.size() > state_.options.max_header_bytes + kReadBytes) {
@@ -368,10 +392,24 @@ asio::awaitable<error_code> HttpConnection::write(std::string_view text) {
   co_return error&& obstacle() ? obstacle() : error;
 }
 
-bool HttpConnection::hold(size_t bytes) {
-  state_.bodies_bytes = state_.bodies_bytes - held_bytes_ + bytes;
-  held_bytes_ = bytes;
-  return bytes == 0 || state_.bodies_bytes <= state_.options.max_bodies_bytes;
+void HttpConnection::hold(size_t bytes) {
+  state_.bodies_bytes = state_.bodies_bytes - held_bytes() + bytes;
+  set_held_bytes(bytes);
+  while (state_.bodies_bytes > state_.options.max_bodies_bytes) {
+    Connection* largest = nullptr;
+    for (const auto& [id, each] : state_.connections) {
+      if (each->phase() != Phase::kReading || each->held_bytes() == 0) continue;
+      if (largest == nullptr || each->held_bytes() > largest->held_bytes()) largest = each;
+    }
+    if (largest == nullptr) return;  // all of them are with the handler
+    largest->give_way();
+  }
+}
+
+void HttpConnection::give_way() {
+  gave_way_ = true;
+  hold(0);
+  allow(Duration(0));
 }
 
 void HttpConnection::allow(Duration duration) {
@@ -398,6 +436,7 @@ void HttpConnection::expire_at_deadline() {
 
 error_code HttpConnection::obstacle() const {
   if (closed_) return asio::error::make_error_code(asio::error::operation_aborted);
+  if (gave_way_) return asio::error::make_error_code(asio::error::no_memory);
   if (expired_) return asio::error::make_error_code(asio::error::timed_out);
   return {};
 }

@@ -36,19 +36,25 @@ class Connection {
 
   // At once, whatever is under way. The connection is no longer among those of the server.
   virtual void close() = 0;
+  // Of a request that is coming in: it is not read on, and the client is told so.
+  virtual void give_way() = 0;
 
   [[nodiscard]] Phase phase() const { return phase_; }
   [[nodiscard]] std::chrono::steady_clock::time_point since() const { return since_; }
+  // Of the body that came in, until it is answered.
+  [[nodiscard]] size_t held_bytes() const { return held_bytes_; }
 
  protected:
   void enter(Phase phase) {
     phase_ = phase;
     since_ = std::chrono::steady_clock::now();
   }
+  void set_held_bytes(size_t bytes) { held_bytes_ = bytes; }
 
  private:
   Phase phase_ = Phase::kArriving;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
+  size_t held_bytes_ = 0;
 };
 
 struct AtomicCounters {
@@ -71,7 +77,8 @@ struct ServerState {
   std::shared_ptr<boost::asio::io_context> io = std::make_shared<boost::asio::io_context>(1);
   OwnedTlsContext tls;                          // empty: HTTP
   uint64_t identity = 0;                        // counts up with every new one
-  bool stopping = false;                        // every answer is the last of its connection
+  bool draining = false;                        // every answer is the last of its connection
+  bool stopping = false;                        // likewise, and nobody is accepted any more
   std::function<void()> idle;                   // called when the last connection was closed
   std::map<uint64_t, Connection*> connections;  // in the order in which they came
   uint64_t next_connection = 0;

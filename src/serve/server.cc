@@ -94,6 +94,7 @@ class Server::Implementation {
   Result<void> start(const std::optional<Identity>& identity);
   [[nodiscard]] const ListenAddress& address() const { return state_.options.address; }
   Result<void> set_identity(const Identity& identity);
+  void drain();
   void stop();
   [[nodiscard]] ServerCounters counters() const;
 
@@ -213,6 +214,10 @@ Result<void> Server::Implementation::set_identity(const Identity& identity) {
   return {};
 }
 
+void Server::Implementation::drain() {
+  asio::post(*state_.io, [this] { state_.draining = true; });
+}
+
 void Server::Implementation::stop() {
   if (!thread_.joinable()) return;
   CHECK(thread_.get_id() != std::this_thread::get_id());
@@ -281,6 +286,10 @@ const ListenAddress& Server::address() const {
 
 Result<void> Server::set_identity(const Identity& identity) {
   return implementation_->set_identity(identity);
+}
+
+void Server::drain() {
+  implementation_->drain();
 }
 
 void Server::stop() {

@@ -9,8 +9,9 @@
 // Nothing that a client does can bring it down or fill it up: headers, bodies, connections and
 // every wait have a limit. If there are too many connections, the one that has been idle longest
 // makes room; then one whose client has been silent or slow for some seconds; only if there is
-// none the new one is refused. Memory is at most max_bodies_bytes, some 100 KiB for each
-// connection, and what the answers hold.
+// none the new one is refused. If the bodies that come in are too much together, the largest of
+// them is refused, so that whoever sends little is served whatever others do. Memory is at most
+// max_bodies_bytes, some 100 KiB for each connection, and what the answers hold.
 //
 // A request on a connection that is kept costs some 20 us, with TLS 35 us; a TLS handshake 1 ms.
 #pragma once
@@ -21,6 +22,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/error.h"
 #include "base/time.h"
@@ -38,7 +40,9 @@ struct ServerOptions {
   size_t max_connections = 1024;
   size_t max_header_bytes = size_t{32} << 10;  // beyond: 431
   size_t max_body_bytes = size_t{32} << 20;    // beyond: 413
-  // Of all requests together, until they are answered; beyond: 503.
+  // The same for the requests of one path, where it is less.
+  std::function<size_t(std::string_view path)> most_body_bytes = nullptr;
+  // Of all requests together, until they are answered; beyond: 503 for the largest.
   size_t max_bodies_bytes = size_t{256} << 20;
   // For a TLS handshake, for the first byte of a new connection, and from a request's first byte
   // to the end of its headers.
@@ -84,6 +88,11 @@ class Server {
   // stay what they are and answer one more request, with which they end. A bad identity is
   // refused and changes nothing, and so is one for a server that speaks HTTP. From any thread.
   Result<void> set_identity(const Identity& identity);
+
+  // Before stop(), for whoever is told of the end while others still look for it here: goes on
+  // accepting and answering, but every answer is the last of its connection, so that clients come
+  // back elsewhere, and none of them finds its connection closed under a request. From any thread.
+  void drain();
 
   // Accepts no more, closes what is idle, lets requests end that are under way, for at most the
   // grace time, and then closes what is left. Returns when all of it is over: the handler is not

@@ -80,6 +80,56 @@ TEST(ServerLimits, ABodyOverTheLimitIs413) {
   EXPECT_EQ(server->counters().responses, (std::map<int, uint64_t>{{200, 1}, {400, 1}, {413, 4}}));
 }
 
+TEST(ServerLimits, APathMayHaveALowerLimit) {
+  ServerOptions options = on_loopback();
+  options.max_body_bytes = 1000;
+  options.most_body_bytes = [](std::string_view path) { return path == "/small" ? 10 : 5000; };
+  const auto server = start(hello, options);
+  const auto status = [&](const std::string& path, int bytes) {
+    Client client(server->port());
+    return client
+        .ask("POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: " + std::to_string(bytes) +
+             "\r\n\r\n" + std::string(static_cast<size_t>(bytes), 'x'))
+        .status;
+  };
+  EXPECT_EQ(status("/small", 10), 200);
+  EXPECT_EQ(status("/small?much=1", 11), 413);
+  EXPECT_EQ(status("/large", 1000), 200);
+  EXPECT_EQ(status("/large", 1001), 413) << "never more than all may have";
+  Client chunked(server->port());
+  chunked.send("POST /small HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n");
+  chunked.send("B\r\n" + std::string(11, 'x') + "\r\n");
+  EXPECT_EQ(chunked.receive().status, 413) << "without having seen its end";
+}
+
+// Bodies that never end, and are much, do not keep others from being served.
+TEST(ServerLimits, TheLargestGivesWay) {
+  ServerOptions options = on_loopback();
+  options.max_bodies_bytes = 2500;
+  const auto server = start(hello, options);
+  const auto unfinished = [](int bytes) {
+    return "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" +
+           std::string(static_cast<size_t>(bytes), 'x');
+  };
+  Client larger(server->port());
+  larger.send(unfinished(1300));
+  Client large(server->port());
+  large.send(unfinished(1100));
+  for (int i = 0; i < 3; ++i) {
+    Client small(server->port());
+    small.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n");
+    small.send(std::string(1000, 'x'));
+    EXPECT_EQ(small.receive().status, 200);
+  }
+  const Answer refused = larger.receive();
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_TRUE(refused.closes());
+  EXPECT_NE(refused.body.find("try again"), std::string::npos) << refused.body;
+  large.send(std::string(3900, 'x'));
+  EXPECT_EQ(large.receive().status, 503) << "it has become the largest, and too large";
+  EXPECT_EQ(server->counters().timeouts, 0);
+}
+
 TEST(ServerLimits, BodiesThatAreTooMuchTogetherAre503) {
   ServerOptions options = on_loopback();
   options.max_bodies_bytes = 2500;

@@ -222,6 +222,20 @@ TEST(Server, ADroppedReplyMayOutliveTheServer) {
   reply.reset();
 }
 
+TEST(Server, ADrainedServerAnswersEverybodyOnceMore) {
+  const auto server = start(hello);
+  Client kept(server->port());
+  EXPECT_FALSE(kept.ask(kGet).closes());
+  server->drain();
+  Client late(server->port());
+  for (Client* client : {&kept, &late}) {
+    const Answer answer = client->ask(kGet);
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_TRUE(answer.closes());
+  }
+  server->stop();
+}
+
 TEST(Server, StopLetsRequestsEndAndClosesWhatIsIdle) {
   std::promise<Reply> handed_over;
   const auto server = start([&](const Request& request, Reply reply) {
