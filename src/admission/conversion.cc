@@ -43,66 +43,67 @@ void replace_text(json::object* object, std::string_view name, std::string_view 
   if (object != nullptr && string_field(*object, name) == from) (*object)[name] = to;
 }
 
-// ClusterQueue: admission checks are a list of names or a strategy; only the strategy is left.
-Result<void> admission_checks_to_strategy(json::object& spec) {
+// ClusterQueue: admission checks are a list of names or a strategy; only the strategy is left. If
+// there are both, the strategy counts.
+void admission_checks_to_strategy(json::object& spec) {
   const json::array* names = find_list(&spec, "admissionChecks");
-  json::object* strategy = find_object(&spec, "admissionChecksStrategy");
-  const json::array* checks = find_list(strategy, "admissionChecks");
-  const bool has_checks = checks != nullptr && !checks->empty();
-  if (names != nullptr && !names->empty()) {
-    if (has_checks) {
-      return fail(
-          "spec.admissionChecks: excludes spec.admissionChecksStrategy; keep the strategy only");
-    }
+  const json::array* checks =
+      find_list(find_object(&spec, "admissionChecksStrategy"), "admissionChecks");
+  if (checks == nullptr || checks->empty()) {
     json::array converted;
-    for (const json::value& name : *names) converted.push_back(json::object{{"name", name}});
-    spec["admissionChecksStrategy"] = json::object{{"admissionChecks", std::move(converted)}};
-  } else if (!has_checks) {
+    if (names != nullptr) {
+      for (const json::value& name : *names) converted.push_back(json::object{{"name", name}});
+    }
     remove_field(&spec, "admissionChecksStrategy");  // v1beta2 has no empty one
+    if (!converted.empty()) {
+      spec["admissionChecksStrategy"] = json::object{{"admissionChecks", std::move(converted)}};
+    }
   }
   remove_field(&spec, "admissionChecks");
-  return {};
 }
 
-Result<void> cluster_queue_up(json::object& document) {
+void cluster_queue_up(json::object& document) {
   json::object* status = find_object(&document, "status");
   remove_field(status, "pendingWorkloadsStatus");
   remove_field(find_object(status, "fairSharing"), "admissionFairSharingStatus");
   json::object* spec = find_object(&document, "spec");
-  if (spec == nullptr) return {};
+  if (spec == nullptr) return;
   rename_field(spec, "cohort", "cohortName");
   json::object* fungibility = find_object(spec, "flavorFungibility");
   replace_text(fungibility, "whenCanBorrow", "Borrow", "MayStopSearch");
   replace_text(fungibility, "whenCanPreempt", "Preempt", "MayStopSearch");
-  return admission_checks_to_strategy(*spec);
+  admission_checks_to_strategy(*spec);
 }
 
-Result<void> cluster_queue_down(json::object& document) {
+void cluster_queue_down(json::object& document) {
   rename_field(find_object(&document, "spec"), "cohortName", "cohort");
-  return {};
 }
 
-Result<void> cohort_up(json::object& document) {
+void cohort_up(json::object& document) {
   remove_field(find_object(find_object(&document, "status"), "fairSharing"),
                "admissionFairSharingStatus");
-  return {};
 }
 
-Result<void> local_queue_up(json::object& document) {
+void local_queue_up(json::object& document) {
   json::object* status = find_object(&document, "status");
   rename_field(status, "flavorUsage", "flavorsUsage");
   remove_field(status, "flavors");
-  return {};
 }
 
-Result<void> local_queue_down(json::object& document) {
+void local_queue_down(json::object& document) {
   rename_field(find_object(&document, "status"), "flavorsUsage", "flavorUsage");
-  return {};
 }
 
-Result<void> admission_check_up(json::object& document) {
+constexpr int kDefaultRetryDelayMinutes = 15;
+
+void admission_check_up(json::object& document) {
   remove_field(find_object(&document, "spec"), "retryDelayMinutes");
-  return {};
+}
+
+void admission_check_down(json::object& document) {
+  if (json::object* spec = find_object(&document, "spec")) {
+    spec->emplace("retryDelayMinutes", kDefaultRetryDelayMinutes);
+  }
 }
 
 // Where the priority of a workload comes from, in both spellings.
@@ -128,83 +129,83 @@ void priority_class_up(json::object& spec) {
       json::object{{"group", found->group}, {"kind", found->kind}, {"name", name}};
 }
 
+// A reference that v1beta1 could not give back is left out as a whole.
 void priority_class_down(json::object& spec) {
   const json::object* reference = find_object(&spec, "priorityClassRef");
-  if (reference == nullptr) return;
-  const std::string name(string_field(*reference, "name"));
-  const auto* found = std::ranges::find(kPrioritySources, string_field(*reference, "group"),
-                                        &PrioritySource::group);
+  std::string name;
+  std::string_view source;
+  if (reference != nullptr) {
+    const auto* found = std::ranges::find(kPrioritySources, string_field(*reference, "group"),
+                                          &PrioritySource::group);
+    if (found != kPrioritySources.end() && found->kind == string_field(*reference, "kind")) {
+      name = string_field(*reference, "name");
+      source = name.empty() ? "" : found->source;
+    }
+  }
   remove_field(&spec, "priorityClassRef");
-  spec["priorityClassName"] = name;
-  if (found != kPrioritySources.end()) spec["priorityClassSource"] = found->source;
+  if (!name.empty()) spec["priorityClassName"] = name;
+  spec.emplace("priorityClassSource", source);
 }
 
-// Rewrites every topology assignment with `encode`.
-template <typename Encode>
-Result<void> convert_assignments(json::object* status, Encode encode) {
+std::string path_of_assignment(size_t index) {
+  return fmt::format("status.admission.podSetAssignments[{}].topologyAssignment", index);
+}
+
+void convert_assignments(json::object* status, std::string_view version) {
   json::array* assignments = find_list(find_object(status, "admission"), "podSetAssignments");
-  if (assignments == nullptr) return {};
+  if (assignments == nullptr) return;
   for (size_t i = 0; i < assignments->size(); ++i) {
     json::object* assignment = (*assignments)[i].if_object();
     if (find_object(assignment, "topologyAssignment") == nullptr) continue;
     json::value& place = (*assignment)["topologyAssignment"];
-    const std::string path =
-        fmt::format("status.admission.podSetAssignments[{}].topologyAssignment", i);
-    ASSIGN_OR_RETURN(const api::TopologyAssignment decoded,
-                     topology::decode_assignment(place, path));
-    Result<json::value> encoded = encode(decoded);
-    if (!encoded) return within(path, std::move(encoded).error());
-    place = std::move(*encoded);
+    if (auto converted = convert_assignment(place, version, path_of_assignment(i))) {
+      place = std::move(*converted);
+    } else {
+      remove_field(assignment, "topologyAssignment");
+    }
   }
-  return {};
 }
 
 // v1beta1 has this name misspelled for good.
 constexpr std::string_view kMisspelled = "accumulatedPastExexcutionTimeSeconds";
 constexpr std::string_view kWellSpelled = "accumulatedPastExecutionTimeSeconds";
 
-Result<void> workload_up(json::object& document) {
+void workload_up(json::object& document) {
   if (json::object* spec = find_object(&document, "spec")) priority_class_up(*spec);
   json::object* status = find_object(&document, "status");
   rename_field(status, kMisspelled, kWellSpelled);
-  return convert_assignments(status, [](const api::TopologyAssignment& assignment) {
-    return topology::encode_v1beta2(assignment);
-  });
+  convert_assignments(status, kStoredVersion);
 }
 
-Result<void> workload_down(json::object& document) {
+void workload_down(json::object& document) {
   if (json::object* spec = find_object(&document, "spec")) priority_class_down(*spec);
   json::object* status = find_object(&document, "status");
   rename_field(status, kWellSpelled, kMisspelled);
-  return convert_assignments(status,
-                             [](const api::TopologyAssignment& assignment) -> Result<json::value> {
-                               return topology::encode_v1beta1(assignment);
-                             });
+  convert_assignments(status, kOlderVersion);
 }
 
-using Convert = Result<void> (*)(json::object& document);
+using Convert = void (*)(json::object& document);
 struct KindConversion {
   std::string_view kind;
-  Convert up = nullptr;  // nullptr: only the apiVersion differs
-  Convert down = nullptr;
+  Convert up;
+  Convert down;  // nullptr: nothing has another name
 };
 constexpr std::array kConversions{
     KindConversion{"ClusterQueue", cluster_queue_up, cluster_queue_down},
     KindConversion{"Cohort", cohort_up, nullptr},
     KindConversion{"LocalQueue", local_queue_up, local_queue_down},
-    KindConversion{"AdmissionCheck", admission_check_up, nullptr},
+    KindConversion{"AdmissionCheck", admission_check_up, admission_check_down},
     KindConversion{"Workload", workload_up, workload_down},
 };
 
-Result<json::value> convert(std::string_view kind, json::value document, std::string_view version) {
-  if (!document.is_object() || version_of(document) == version) return document;
+const KindConversion* find_conversion(std::string_view kind) {
   const auto* found = std::ranges::find(kConversions, kind, &KindConversion::kind);
-  if (found != kConversions.end()) {
-    const Convert step = version == kStoredVersion ? found->up : found->down;
-    if (step != nullptr) RETURN_IF_ERROR(step(document.get_object()));
-  }
-  document.get_object()["apiVersion"] = fmt::format("{}/{}", kGroup, version);
-  return document;
+  return found == kConversions.end() ? nullptr : found;
+}
+
+bool has_elements(const json::value& document, FieldPath path) {
+  const json::array* list = array_at(document, path);
+  return list != nullptr && !list->empty();
 }
 
 }  // namespace
@@ -215,12 +216,46 @@ std::string_view version_of(const json::value& document) {
   return slash == std::string_view::npos ? "" : text.substr(slash + 1);
 }
 
-Result<json::value> to_v1beta2(std::string_view kind, json::value document) {
-  return convert(kind, std::move(document), kStoredVersion);
+bool versions_differ(std::string_view kind) {
+  return find_conversion(kind) != nullptr;
 }
 
-Result<json::value> to_v1beta1(std::string_view kind, json::value document) {
-  return convert(kind, std::move(document), kOlderVersion);
+json::value convert_plainly(std::string_view kind, json::value document, std::string_view version) {
+  if (!document.is_object() || version_of(document) == version) return document;
+  if (const KindConversion* found = find_conversion(kind)) {
+    const Convert step = version == kStoredVersion ? found->up : found->down;
+    if (step != nullptr) step(document.get_object());
+  }
+  document.get_object()["apiVersion"] = fmt::format("{}/{}", kGroup, version);
+  return document;
+}
+
+Result<json::value> convert_assignment(const json::value& assignment, std::string_view version,
+                                       std::string_view path) {
+  ASSIGN_OR_RETURN(const api::TopologyAssignment decoded,
+                   topology::decode_assignment(assignment, path));
+  if (version == kOlderVersion) return topology::encode_v1beta1(decoded);
+  auto encoded = topology::encode_v1beta2(decoded);
+  if (!encoded) return within(std::string(path), std::move(encoded).error());
+  return encoded;
+}
+
+std::vector<Problem> problems_of_older(std::string_view kind, const json::value& document) {
+  ProblemList problems;
+  if (kind == "ClusterQueue" && has_elements(document, {"spec", "admissionChecks"}) &&
+      has_elements(document, {"spec", "admissionChecksStrategy", "admissionChecks"})) {
+    problems.add("spec.admissionChecks",
+                 "excludes spec.admissionChecksStrategy; keep the strategy only");
+  }
+  const json::array* assignments = array_at(document, {"status", "admission", "podSetAssignments"});
+  if (kind != "Workload" || assignments == nullptr) return std::move(problems).take();
+  for (size_t i = 0; i < assignments->size(); ++i) {
+    const json::value* assignment = find_at((*assignments)[i], {"topologyAssignment"});
+    if (assignment == nullptr) continue;
+    const auto converted = convert_assignment(*assignment, kStoredVersion, path_of_assignment(i));
+    if (!converted) problems.add("", converted.error().message);
+  }
+  return std::move(problems).take();
 }
 
 }  // namespace phalanx::admission

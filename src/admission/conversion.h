@@ -1,16 +1,27 @@
-// The two versions of the kinds of kueue.x-k8s.io, from one to the other.
+// The two versions of the kinds of kueue.x-k8s.io, plainly from one to the other: what the other
+// version can say, and nothing else. lossless_conversion.h keeps the rest.
 //
 // v1beta2 is what is stored and what everything else here speaks; v1beta1 is what older manifests
 // and clients speak. Works on documents: fields that are the same in both versions, and those that
 // nobody knows, stay as and where they are.
 //
-// What has no counterpart is lost: LocalQueue status.flavors and ClusterQueue
-// status.pendingWorkloadsStatus on the way up; on the way down what v1beta1 has no field for is
-// kept under its own name, and pruned by whoever has the schema (kueue_admission.h).
+// - Never fails: a conversion that does makes an object, and every list with it, unreadable for all
+//   clients. What has no counterpart is left out: on the way up fields that v1beta1 alone has; on
+//   the way down what v1beta1 has no field for stays under its own name, to be pruned by whoever
+//   has the schema. So is a topology assignment that is malformed, or too large for the version.
+// - There, back and there again is the same as there: up(down(up(x))) == up(x), and the same the
+//   other way round, once fields that a version does not have are pruned.
+// - An assignment means the same in both versions, and is written in the canonical form of
+//   topology/assignment_encoding.h: another slicing of the same domains does not survive.
+// - A field that has a default in v1beta1 alone gets it on the way down: priorityClassSource,
+//   retryDelayMinutes.
 #pragma once
 
+#include <array>
 #include <string_view>
+#include <vector>
 
+#include "admission/problem.h"
 #include "base/error.h"
 #include "base/json.h"
 
@@ -22,10 +33,27 @@ inline constexpr std::string_view kOlderVersion = "v1beta1";
 // The version of a document: what follows the slash in apiVersion, or "".
 std::string_view version_of(const json::value& document);
 
-// Fails only where a document holds what cannot be said in the other version: a topology assignment
-// that is malformed, or two lists of admission checks. A document that is already of the version
-// is returned as it is.
-Result<json::value> to_v1beta2(std::string_view kind, json::value document);
-Result<json::value> to_v1beta1(std::string_view kind, json::value document);
+// Whether the versions of the kind differ in more than their name.
+bool versions_differ(std::string_view kind);
+
+// The document in the version, "v1beta1" or "v1beta2". One that is already of the version is
+// returned as it is.
+json::value convert_plainly(std::string_view kind, json::value document, std::string_view version);
+
+// One topology assignment, in the form of the version. `path` is where it stands, for the error.
+Result<json::value> convert_assignment(const json::value& assignment, std::string_view version,
+                                       std::string_view path);
+
+// What a v1beta1 document says that must not be written, because v1beta2 could not mean it: two
+// lists of admission checks, and malformed topology assignments.
+std::vector<Problem> problems_of_older(std::string_view kind, const json::value& document);
+
+// Fields of one object that say one thing together: taken back together or not at all.
+inline constexpr std::array<std::array<std::string_view, 2>, 2> kFieldsOfOneMeaning{{
+    {"admissionChecks", "admissionChecksStrategy"},
+    {"priorityClassName", "priorityClassSource"},
+}};
+// An object whose fields restrict each other: taken back as a whole or not at all.
+inline constexpr std::string_view kObjectOfOneMeaning = "topologyRequest";
 
 }  // namespace phalanx::admission

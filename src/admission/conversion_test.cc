@@ -16,15 +16,19 @@ json::value document_of(std::string_view version, std::string_view kind, std::st
 
 // Converts and compares; both documents without their header.
 void expect_up(std::string_view kind, std::string_view older, std::string_view stored) {
-  const auto converted = to_v1beta2(kind, document_of("v1beta1", kind, older));
-  ASSERT_TRUE(converted.has_value()) << converted.error().message;
-  EXPECT_EQ(*converted, document_of("v1beta2", kind, stored)) << to_yaml(*converted);
+  const json::value converted =
+      convert_plainly(kind, document_of("v1beta1", kind, older), kStoredVersion);
+  EXPECT_EQ(converted, document_of("v1beta2", kind, stored)) << to_yaml(converted);
 }
 
 void expect_down(std::string_view kind, std::string_view stored, std::string_view older) {
-  const auto converted = to_v1beta1(kind, document_of("v1beta2", kind, stored));
-  ASSERT_TRUE(converted.has_value()) << converted.error().message;
-  EXPECT_EQ(*converted, document_of("v1beta1", kind, older)) << to_yaml(*converted);
+  const json::value converted =
+      convert_plainly(kind, document_of("v1beta2", kind, stored), kOlderVersion);
+  EXPECT_EQ(converted, document_of("v1beta1", kind, older)) << to_yaml(converted);
+}
+
+std::string older_problems(std::string_view kind, std::string_view older) {
+  return texts_of(problems_of_older(kind, document_of("v1beta1", kind, older)));
 }
 
 void expect_both(std::string_view kind, std::string_view older, std::string_view stored) {
@@ -41,7 +45,7 @@ TEST(Conversion, VersionOfADocument) {
 
 TEST(Conversion, SameVersionIsLeftAlone) {
   const json::value queue = document_of("v1beta2", "ClusterQueue", "spec: {cohort: x}");
-  EXPECT_EQ(to_v1beta2("ClusterQueue", queue).value(), queue);
+  EXPECT_EQ(convert_plainly("ClusterQueue", queue, kStoredVersion), queue);
 }
 
 TEST(Conversion, KindsThatAreTheSame) {
@@ -80,14 +84,16 @@ TEST(Conversion, AdmissionChecksBecomeAStrategy) {
             "onFlavors: [f]}]}}",
             "spec: {admissionChecksStrategy: {admissionChecks: [{name: a, onFlavors: [f]}]}}");
   expect_up("ClusterQueue", "spec: {admissionChecks: [], admissionChecksStrategy: {}}", "spec: {}");
-  const auto both = to_v1beta2(
-      "ClusterQueue",
-      document_of("v1beta1", "ClusterQueue",
-                  "spec: {admissionChecks: [a], admissionChecksStrategy: {admissionChecks: [{name: "
-                  "b}]}}"));
-  ASSERT_FALSE(both.has_value());
-  EXPECT_EQ(both.error().message,
+}
+
+TEST(Conversion, OfTwoListsOfAdmissionChecksTheStrategyCounts) {
+  const std::string_view both =
+      "spec: {admissionChecks: [a], admissionChecksStrategy: {admissionChecks: [{name: b}]}}";
+  expect_up("ClusterQueue", both,
+            "spec: {admissionChecksStrategy: {admissionChecks: [{name: b}]}}");
+  EXPECT_EQ(older_problems("ClusterQueue", both),
             "spec.admissionChecks: excludes spec.admissionChecksStrategy; keep the strategy only");
+  EXPECT_EQ(older_problems("ClusterQueue", "spec: {admissionChecks: [a]}"), "");
 }
 
 TEST(Conversion, Cohort) {
@@ -107,6 +113,9 @@ TEST(Conversion, LocalQueueStatus) {
 TEST(Conversion, AdmissionCheck) {
   expect_up("AdmissionCheck", "spec: {controllerName: c, retryDelayMinutes: 15}",
             "spec: {controllerName: c}");
+  expect_down("AdmissionCheck", "spec: {controllerName: c}",
+              "spec: {controllerName: c, retryDelayMinutes: 15}");
+  expect_down("AdmissionCheck", "{}", "{}");
 }
 
 TEST(Conversion, WorkloadPriorityClass) {
@@ -120,6 +129,15 @@ TEST(Conversion, WorkloadPriorityClass) {
               "spec: {priorityClassRef: {group: scheduling.k8s.io, kind: PriorityClass, name: a}}");
   expect_up("Workload", "spec: {priority: 1, priorityClassSource: ''}", "spec: {priority: 1}");
   expect_up("Workload", "spec: {priority: 1, priorityClassName: a}", "spec: {priority: 1}");
+  expect_down("Workload", "spec: {priority: 1}", "spec: {priority: 1, priorityClassSource: ''}");
+  // References that could not come back.
+  for (const std::string_view reference :
+       {"{group: kueue.x-k8s.io, kind: PriorityClass, name: a}",
+        "{group: example.com, kind: PriorityClass, name: a}",
+        "{group: kueue.x-k8s.io, kind: WorkloadPriorityClass, name: ''}", "{}"}) {
+    expect_down("Workload", "spec: {priorityClassRef: " + std::string(reference) + "}",
+                "spec: {priorityClassSource: ''}");
+  }
 }
 
 TEST(Conversion, WorkloadStatus) {
@@ -132,14 +150,22 @@ TEST(Conversion, WorkloadStatus) {
               "status: {admission: {podSetAssignments: [{name: a}, {name: b, topologyAssignment: "
               "{levels: [block, rack], slices: [{domainCount: 2, valuesPerLevel: [{universal: b1}, "
               "{individual: {roots: [r1, r2]}}], podCounts: {individual: [4, 2]}}]}}]}}");
-  const auto bad = to_v1beta2(
-      "Workload", document_of("v1beta1", "Workload",
-                              "status: {admission: {podSetAssignments: [{topologyAssignment: "
-                              "{levels: [block, rack], domains: [{values: [b1], count: 4}]}}]}}"));
-  ASSERT_FALSE(bad.has_value());
-  EXPECT_TRUE(bad.error().message.starts_with(
+}
+
+TEST(Conversion, MalformedAssignmentsAreLeftOut) {
+  const std::string_view bad =
+      "status: {admission: {podSetAssignments: [{name: a, topologyAssignment: "
+      "{levels: [block, rack], domains: [{values: [b1], count: 4}]}}]}}";
+  expect_up("Workload", bad, "status: {admission: {podSetAssignments: [{name: a}]}}");
+  expect_down("Workload",
+              "status: {admission: {podSetAssignments: [{name: a, topologyAssignment: "
+              "{levels: [block], slices: [{domainCount: 2, valuesPerLevel: [{individual: {roots: "
+              "[a]}}], podCounts: {universal: 1}}]}}]}}",
+              "status: {admission: {podSetAssignments: [{name: a}]}}");
+  const std::string problems = older_problems("Workload", bad);
+  EXPECT_TRUE(problems.starts_with(
       "status.admission.podSetAssignments[0].topologyAssignment.domains[0].values"))
-      << bad.error().message;
+      << problems;
 }
 
 TEST(Conversion, SurvivesAnyDocument) {
@@ -148,8 +174,12 @@ TEST(Conversion, SurvivesAnyDocument) {
         "{spec: {admissionChecks: {}, admissionChecksStrategy: []}}",
         "{status: {admission: {podSetAssignments: [1, {topologyAssignment: 1}]}}}"}) {
     for (const std::string_view kind : {"ClusterQueue", "Cohort", "LocalQueue", "Workload"}) {
-      EXPECT_TRUE(to_v1beta2(kind, document_of("v1beta1", kind, rest)).has_value()) << rest;
-      EXPECT_TRUE(to_v1beta1(kind, document_of("v1beta2", kind, rest)).has_value()) << rest;
+      for (const std::string_view version : {kStoredVersion, kOlderVersion}) {
+        const std::string_view other = version == kStoredVersion ? kOlderVersion : kStoredVersion;
+        const json::value document = document_of(other, kind, rest);
+        EXPECT_EQ(version_of(convert_plainly(kind, document, version)), version) << rest;
+        (void)problems_of_older(kind, document);
+      }
     }
   }
 }

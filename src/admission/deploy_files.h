@@ -10,7 +10,7 @@ namespace phalanx::admission {
 
 // The CustomResourceDefinitions: "kueue.x-k8s.io_workloads.yaml".
 std::span<const EmbeddedFile> crds();
-// What else an installation has: "manager.yaml", "rbac.yaml", "webhooks.yaml".
+// What else an installation has: "manager.yaml", "rbac.yaml", "users.yaml", "webhooks.yaml".
 std::span<const EmbeddedFile> manifests();
 
 }  // namespace phalanx::admission

@@ -2,8 +2,10 @@
 
 #include <set>
 
+#include "admission/conversion.h"
 #include "admission/document.h"
 #include "admission/testing.h"
+#include "admission/webhook.h"
 
 namespace phalanx::admission {
 namespace {
@@ -72,6 +74,33 @@ TEST(Crds, EveryFieldIsDescribedAndEveryRuleHasAMessage) {
              }
            });
     }
+  }
+}
+
+// Both versions are served. Where they differ in their fields, and only there, a webhook converts.
+TEST(Crds, AWebhookConvertsWhatDiffers) {
+  for (const EmbeddedFile& crd : crds()) {
+    const json::value document = testing::yaml(crd.text());
+    const Place spec = Place(&document)["spec"];
+    std::vector<std::set<std::string>> fields;
+    for (const Place& version : spec["versions"].elements()) {
+      const Place served = version["served"];
+      EXPECT_EQ(*served.value(), json::value(true)) << crd.name;
+      fields.emplace_back();
+      walk(version["schema"]["openAPIV3Schema"], "",
+           [&](const Place&, const std::string& path) { fields.back().insert(path); });
+    }
+    const Place conversion = spec["conversion"];
+    const bool differs = versions_differ(spec["names"]["kind"].text());
+    EXPECT_EQ(conversion.present(), differs) << crd.name;
+    if (!differs) {
+      EXPECT_EQ(fields.front(), fields.back()) << crd.name;
+      continue;
+    }
+    EXPECT_EQ(conversion["strategy"].text(), "Webhook") << crd.name;
+    EXPECT_EQ(conversion["webhook"]["conversionReviewVersions"].size(), 1) << crd.name;
+    EXPECT_EQ(conversion["webhook"]["clientConfig"]["service"]["path"].text(), kConvertPath)
+        << crd.name;
   }
 }
 

@@ -121,7 +121,10 @@ bool is_wanted(const json::value& document, const InstallationOptions& options) 
   const bool through_service = options.webhook_url.empty();
   const bool deployment = options.with_deployment.value_or(through_service);
   const std::string_view kind = kind_of(document);
-  if (kind == "Service") return deployment || through_service;
+  if (kind == "Service") {
+    const bool webhooks = Place(&document)["metadata"]["name"].text() == kWebhookService;
+    return deployment || (webhooks && through_service);
+  }
   if (kind == "Deployment" || kind == "PodDisruptionBudget" || kind == "ConfigMap") {
     return deployment;
   }

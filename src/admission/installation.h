@@ -22,7 +22,10 @@ namespace phalanx::admission {
 inline constexpr std::string_view kSystemNamespace = "phalanx-system";
 inline constexpr std::string_view kServiceAccount = "phalanx";
 inline constexpr std::string_view kWebhookService = "phalanx-webhook";
+inline constexpr std::string_view kMetricsService = "phalanx-metrics";
+inline constexpr std::string_view kMetricsReader = "phalanx-metrics-reader";
 inline constexpr int kWebhookPort = 9443;
+inline constexpr int kMetricsPort = 8443;
 inline constexpr int kHealthPort = 8081;
 inline constexpr std::string_view kLease = "phalanx-manager";
 inline constexpr std::string_view kCertificatesSecret = "phalanx-webhook-certificates";
@@ -38,9 +41,9 @@ struct InstallationOptions {
   std::string webhook_url;
   // PEM: by whom the certificate of the webhooks is signed. Empty: the manager fills it in.
   std::string ca_bundle;
-  // Deployment, disruption budget and configuration. nullopt: unless there is a webhook URL, which
-  // means that the manager runs elsewhere. The Service is made with them, and whenever webhooks go
-  // through it.
+  // Deployment, disruption budget, configuration and the Service of the metrics. nullopt: unless
+  // there is a webhook URL, which means that the manager runs elsewhere. The Service of the
+  // webhooks is made with them, and whenever webhooks go through it.
   std::optional<bool> with_deployment;
 };
 

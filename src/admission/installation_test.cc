@@ -85,10 +85,14 @@ TEST(InstallationTest, IsWholeAndInOrder) {
                                                              "CustomResourceDefinition",
                                                              "ServiceAccount",
                                                              "ClusterRole",
+                                                             "ClusterRole",
+                                                             "ClusterRole",
+                                                             "ClusterRole",
                                                              "ClusterRoleBinding",
                                                              "Role",
                                                              "RoleBinding",
                                                              "ConfigMap",
+                                                             "Service",
                                                              "Service",
                                                              "PodDisruptionBudget",
                                                              "Deployment",
@@ -151,8 +155,9 @@ TEST(InstallationTest, WebhooksSayWhatHappensWithoutAnAnswer) {
     EXPECT_EQ(selected["operator"].text(), of_others ? "DoesNotExist" : "Exists");
     EXPECT_EQ(webhook["namespaceSelector"].present(), of_others) << name;
   }
-  EXPECT_EQ(names, (std::set<std::string>{"job.phalanx.dev", "job-without-queue.phalanx.dev",
-                                          "kueue.phalanx.dev"}));
+  EXPECT_EQ(names, (std::set<std::string>{"job.phalanx.dev", "job-start.phalanx.dev",
+                                          "job-without-queue.phalanx.dev", "kueue.phalanx.dev",
+                                          "workload-status.phalanx.dev"}));
 }
 
 // What a rule sends to a path must be what the path reviews.
@@ -166,7 +171,7 @@ TEST(InstallationTest, EveryKindOfKueueIsValidated) {
   for (const Place& webhook :
        find(documents, "ValidatingWebhookConfiguration")["webhooks"].elements()) {
     const Place rule = webhook["rules"].elements().front();
-    if (!texts_of(rule["apiGroups"]).contains("kueue.x-k8s.io")) continue;
+    if (webhook["name"].text() != "kueue.phalanx.dev") continue;
     EXPECT_EQ(texts_of(rule["resources"]), plurals);
     EXPECT_EQ(texts_of(rule["operations"]), (std::set<std::string>{"CREATE", "UPDATE"}));
   }
@@ -178,10 +183,25 @@ TEST(InstallationTest, TheManagerIsNotAskedAboutItsOwnWrites) {
   const Documents documents = render(options);
   for (const Place& webhook :
        find(documents, "ValidatingWebhookConfiguration")["webhooks"].elements()) {
-    ASSERT_EQ(webhook["matchConditions"].size(), 1);
+    ASSERT_GE(webhook["matchConditions"].size(), 1);
     EXPECT_EQ(webhook["matchConditions"].elements().front()["expression"].text(),
               "request.userInfo.username != \"system:serviceaccount:elsewhere:phalanx\"");
   }
+}
+
+TEST(InstallationTest, WhoMayAdmitMayDoByHandWhatTheManagerDoes) {
+  const Documents documents = render();
+  std::set<std::string> names;
+  for (const Place& webhook :
+       find(documents, "ValidatingWebhookConfiguration")["webhooks"].elements()) {
+    const Place condition = webhook["matchConditions"].elements().back();
+    if (condition["name"].text() != "who-may-not-admit") continue;
+    names.emplace(webhook["name"].text());
+    EXPECT_EQ(condition["expression"].text(),
+              "!authorizer.group(\"kueue.x-k8s.io\").resource(\"workloads\")"
+              ".namespace(request.namespace).check(\"admit\").allowed()");
+  }
+  EXPECT_EQ(names, (std::set<std::string>{"job-start.phalanx.dev", "workload-status.phalanx.dev"}));
 }
 
 TEST(InstallationTest, TheNamespaceReachesEveryPlace) {
@@ -233,7 +253,8 @@ TEST(InstallationTest, WithoutADeploymentTheServiceStays) {
   const std::multiset<std::string> kinds = kinds_of(render(options));
   EXPECT_FALSE(kinds.contains("Deployment"));
   EXPECT_FALSE(kinds.contains("PodDisruptionBudget"));
-  EXPECT_TRUE(kinds.contains("Service"));
+  EXPECT_EQ(kinds.count("Service"), 1);
+  EXPECT_TRUE(find(render(options), "Service", kWebhookService).present());
 }
 
 TEST(InstallationTest, TheCaBundleIsEverywhere) {
@@ -242,7 +263,7 @@ TEST(InstallationTest, TheCaBundleIsEverywhere) {
     options.webhook_url = url;
     options.ca_bundle = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";
     const Documents documents = render(options);
-    EXPECT_EQ(client_configs_of(documents).size(), 10);
+    EXPECT_EQ(client_configs_of(documents).size(), 12);
     for (const Place& config : client_configs_of(documents)) {
       EXPECT_EQ(from_base64(config["caBundle"].text()).value(), options.ca_bundle);
     }
@@ -320,15 +341,20 @@ TEST(InstallationTest, PartsOfTheManagerFitTogether) {
   };
   selects(deployment["selector"]["matchLabels"]);
   selects(find(documents, "PodDisruptionBudget")["spec"]["selector"]["matchLabels"]);
-  const Place service = find(documents, "Service");
-  EXPECT_EQ(service["metadata"]["name"].text(), kWebhookService);
-  selects(service["spec"]["selector"]);
-  EXPECT_EQ(service["spec"]["ports"].elements().front()["targetPort"].number(), kWebhookPort);
+  for (const auto& [name, port] :
+       {std::pair(kWebhookService, kWebhookPort), std::pair(kMetricsService, kMetricsPort)}) {
+    const Place service = find(documents, "Service", name);
+    selects(service["spec"]["selector"]);
+    EXPECT_EQ(service["spec"]["ports"].elements().front()["targetPort"].number(), port);
+  }
   const Place pod = deployment["template"]["spec"];
   EXPECT_EQ(pod["serviceAccountName"].text(), kServiceAccount);
   const Place container = pod["containers"].elements().front();
   EXPECT_EQ(container["ports"].elements()[0]["containerPort"].number(), kWebhookPort);
-  EXPECT_EQ(container["ports"].elements()[1]["containerPort"].number(), kHealthPort);
+  EXPECT_EQ(container["ports"].elements()[1]["containerPort"].number(), kMetricsPort);
+  EXPECT_EQ(container["ports"].elements()[2]["containerPort"].number(), kHealthPort);
+  EXPECT_TRUE(
+      texts_of(container["args"]).contains("--metrics-address=:" + std::to_string(kMetricsPort)));
   EXPECT_EQ(container["readinessProbe"]["httpGet"]["path"].text(), "/readyz");
   EXPECT_EQ(container["livenessProbe"]["httpGet"]["path"].text(), "/healthz");
   EXPECT_EQ(*container["securityContext"]["readOnlyRootFilesystem"].value(), json::value(true));

@@ -25,6 +25,11 @@ std::string_view queue_of(const Place& job) {
   return job["metadata"]["labels"][core::names::kQueueLabel].text();
 }
 
+bool is_suspended(const Place& job) {
+  const json::value* suspended = job["spec"]["suspend"].value();
+  return suspended != nullptr && *suspended == json::value(true);
+}
+
 std::string label_path(std::string_view label) {
   return fmt::format("metadata.labels[{}]", label);
 }
@@ -158,9 +163,7 @@ std::vector<Problem> validate_job(const json::value* old_document, const json::v
                                label.text()));
     }
   }
-  const json::value* suspended = old_job["spec"]["suspend"].value();
-  const bool was_running =
-      old_job.present() && (suspended == nullptr || *suspended != json::value(true));
+  const bool was_running = old_job.present() && !is_suspended(old_job);
   if (was_running && queue != queue_of(old_job)) {
     problems.add(label_path(core::names::kQueueLabel),
                  fmt::format("may change only while the Job is suspended; it runs in the queue "
@@ -170,6 +173,19 @@ std::vector<Problem> validate_job(const json::value* old_document, const json::v
   if (was_running) check_kept_annotations(old_job, job, problems);
   check_wishes(document, problems);
   return std::move(problems).take();
+}
+
+std::vector<Problem> check_start_by_hand(const json::value& old_document,
+                                         const json::value& document) {
+  const Place job(&document);
+  if (!is_suspended(Place(&old_document)) || is_suspended(job) || queue_of(job).empty() ||
+      run_by_another_controller(job)) {
+    return {};
+  }
+  return {{"spec.suspend",
+           fmt::format("the Job is started when its queue \"{}\" admits it; remove the label {} to "
+                       "start it without a queue",
+                       queue_of(job), core::names::kQueueLabel)}};
 }
 
 std::vector<std::string> job_warnings(const json::value& document) {

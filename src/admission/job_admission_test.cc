@@ -100,20 +100,21 @@ TEST(JobContextTest, IsWhatTheCoreWillDo) {
   EXPECT_EQ(context_of(state, plain), (Answers{true, true, false}));
 }
 
-TEST(JobContextTest, TheOwnerDecidesForItsJobs) {
+// Nobody counts its pods but itself, whoever is written down as its owner.
+TEST(JobContextTest, AJobOfAManagedJobIsLikeAnyOther) {
   core::State state;
   const api::ObjectKey parent_key{api::Kind::kJob, "ml", "parent"};
   core::Job& parent = state.jobs[parent_key];
   parent.meta.uid = "u1";
   parent.meta.labels["kueue.x-k8s.io/queue-name"] = "main";
-  state.job_of_uid["u1"] = parent_key;
+  state.job_of_id[core::job_id("ml", "u1")] = parent_key;
   const json::value child =
       job("ownerReferences: [{apiVersion: batch/v1, kind: Job, name: parent, uid: u1, "
           "controller: true}]",
           "", "{}");
-  EXPECT_EQ(context_of(state, child), (Answers{false, false, true}));
-  parent.meta.labels.clear();
   EXPECT_EQ(context_of(state, child), (Answers{false, false, false}));
+  state.configuration.manage_jobs_without_queue_name = true;
+  EXPECT_EQ(context_of(state, child), (Answers{false, true, false}));
 }
 
 // API servers generate names after mutating webhooks have been asked.

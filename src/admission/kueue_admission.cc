@@ -7,6 +7,7 @@
 #include "admission/conversion.h"
 #include "admission/deploy_files.h"
 #include "admission/document.h"
+#include "admission/lossless_conversion.h"
 #include "admission/rules.h"
 #include "base/check.h"
 #include "base/yaml.h"
@@ -113,11 +114,12 @@ Admitted KueueAdmission::upgrade(std::string_view kind, json::value object,
     return std::unexpected(std::move(problems));
   }
   if (version_of(object) != kStoredVersion) {
-    auto converted = to_v1beta2(kind, std::move(object));
-    if (!converted) return std::unexpected(one_problem("", converted.error().message));
-    object = std::move(*converted);
+    if (auto problems = problems_of_older(kind, object); !problems.empty()) {
+      return std::unexpected(std::move(problems));
+    }
     const Schema* stored = find_schema(kind, kStoredVersion);
     CHECK(stored != nullptr);
+    object = convert_without_loss(kind, std::move(object), kStoredVersion, *schema, *stored);
     if (auto problems = apply_schema(*stored, object, false); !problems.empty()) {
       return std::unexpected(std::move(problems));
     }
@@ -129,6 +131,12 @@ Admitted KueueAdmission::admit(std::string_view kind, const json::value* old_obj
                                json::value object, AdmitOptions options) const {
   ASSIGN_OR_RETURN(object, upgrade(kind, std::move(object), options.strict_fields));
   ProblemList problems;
+  // An API server has converted what it sends us. What somebody wrote in the older version and must
+  // not be written is then among the notes.
+  if (!same_notes(old_object, &object)) {
+    const auto written = convert(kind, object, kOlderVersion);
+    if (written) problems.add_all(problems_of_older(kind, *written));
+  }
   check_rules(kind, {Place(old_object), Place(&object), options.status}, problems);
   if (!problems.empty()) return std::unexpected(std::move(problems).take());
   return object;
@@ -155,10 +163,12 @@ Result<json::value> KueueAdmission::convert(std::string_view kind, json::value d
     return fail(fmt::format("{} has no version \"{}\"; use {} or {}", kind, version, kStoredVersion,
                             kOlderVersion));
   }
-  Result<json::value> converted = version == kStoredVersion ? to_v1beta2(kind, std::move(document))
-                                                            : to_v1beta1(kind, std::move(document));
-  if (converted) schema->prune(*converted);
-  return converted;
+  const Schema* own_schema = find_schema(kind, version_of(document));
+  if (own_schema == nullptr || own_schema == schema) {
+    schema->prune(document);
+    return document;
+  }
+  return convert_without_loss(kind, std::move(document), version, *own_schema, *schema);
 }
 
 }  // namespace phalanx::admission

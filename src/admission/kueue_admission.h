@@ -52,8 +52,8 @@ class KueueAdmission {
   [[nodiscard]] Admitted upgrade(std::string_view kind, json::value object,
                                  bool strict_fields) const;
 
-  // The document in another version, "v1beta1" or "v1beta2", without fields that the version does
-  // not have.
+  // The document in another version, "v1beta1" or "v1beta2", and what that one cannot say in notes
+  // (lossless_conversion.h). Fails only if there is no such version.
   [[nodiscard]] Result<json::value> convert(std::string_view kind, json::value document,
                                             std::string_view version) const;
 

@@ -1,6 +1,7 @@
 #include "admission/kueue_admission.h"
 
 #include "admission/testing.h"
+#include "base/json_path.h"
 
 namespace phalanx::admission {
 namespace {
@@ -93,9 +94,64 @@ TEST(KueueAdmission, OlderDocumentsAreStoredInTheNewVersion) {
                                 "cohort: all, admissionChecks: [check], resourceGroups: null}}");
   const auto admitted = admission().admit("ClusterQueue", nullptr, queue, {.strict_fields = true});
   ASSERT_TRUE(admitted.has_value()) << problems_of(admitted);
-  EXPECT_EQ(*admitted, stored("ClusterQueue",
-                              "spec: {resourceGroups: null, admissionChecksStrategy: "
-                              "{admissionChecks: [{name: check}]}}"));
+  EXPECT_EQ(*admitted, stored("ClusterQueue", R"(
+metadata:
+  annotations:
+    phalanx.dev/conversion: '{"of":"v1beta1","lost":[{"at":"/spec","was":{"admissionChecks":["check"],"admissionChecksStrategy":null}}]}'
+spec:
+  resourceGroups: null
+  admissionChecksStrategy: {admissionChecks: [{name: check}]}
+)"));
+}
+
+// An API server asks about v1beta2, whatever was written: the same has to be refused.
+TEST(KueueAdmission, WhatMustNotBeWrittenInTheOlderVersion) {
+  const auto problems = [](std::string_view kind, const json::value& older) {
+    const json::value converted = admission().convert(kind, older, "v1beta2").value();
+    const std::string told = problems_of(admission().admit(kind, nullptr, converted));
+    EXPECT_EQ(told, problems_of(admission().admit(kind, nullptr, older)));
+    // What is there already stays.
+    EXPECT_EQ(problems_of(admission().admit(kind, &converted, converted)), "");
+    return told;
+  };
+  EXPECT_EQ(problems("ClusterQueue",
+                     good_with("ClusterQueue",
+                               "{apiVersion: kueue.x-k8s.io/v1beta1, spec: {cohortName: null, "
+                               "admissionChecks: [a], admissionChecksStrategy: {admissionChecks: "
+                               "[{name: b}]}}}")),
+            "spec.admissionChecks: excludes spec.admissionChecksStrategy; keep the strategy only");
+  const std::string told = problems(
+      "Workload",
+      good_with("Workload",
+                "{apiVersion: kueue.x-k8s.io/v1beta1, status: {admission: {clusterQueue: q, "
+                "podSetAssignments: [{name: leader, topologyAssignment: {levels: [a, b], domains: "
+                "[{values: [x], count: 1}]}}, {name: worker}]}}}"));
+  EXPECT_TRUE(told.starts_with(
+      "status.admission.podSetAssignments[0].topologyAssignment.domains[0].values"))
+      << told;
+}
+
+// Notes can be written by anybody: what they say is admitted like anything else.
+TEST(KueueAdmission, NotesAreValidated) {
+  const auto with_note = [](std::string_view was) {
+    return good_with("ClusterQueue",
+                     "{apiVersion: kueue.x-k8s.io/v1beta1, spec: {cohortName: null}, metadata: "
+                     "{annotations: {phalanx.dev/conversion: '{\"of\":\"v1beta2\",\"lost\":"
+                     "[{\"at\":\"/spec\",\"was\":" +
+                         std::string(was) + "}]}'}}}");
+  };
+  const auto policy = [&](std::string_view was) {
+    const auto admitted = admission().admit("ClusterQueue", nullptr, with_note(was));
+    EXPECT_TRUE(admitted.has_value()) << problems_of(admitted);
+    const json::value* found =
+        admitted ? find_at(*admitted, {"spec", "concurrentAdmissionPolicy"}) : nullptr;
+    return found == nullptr ? "" : json::serialize(*found);
+  };
+  EXPECT_EQ(
+      policy(R"({"concurrentAdmissionPolicy":{"migration":{"mode":"RetainFirstAdmission"}}})"),
+      R"({"migration":{"mode":"RetainFirstAdmission"}})");
+  EXPECT_EQ(policy(R"({"concurrentAdmissionPolicy":{"migration":{"mode":"Nonsense"}}})"), "");
+  EXPECT_EQ(policy(R"({"queueingStrategy":"StrictFIFO"})"), "");
 }
 
 TEST(KueueAdmission, OlderDocumentsAreHeldToBothVersions) {
@@ -178,7 +234,10 @@ TEST(KueueAdmission, ConvertsForReadersOfTheOlderVersion) {
   EXPECT_EQ(*older, yaml(R"(
 apiVersion: kueue.x-k8s.io/v1beta1
 kind: ClusterQueue
-metadata: {name: sample}
+metadata:
+  name: sample
+  annotations:
+    phalanx.dev/conversion: '{"of":"v1beta2","lost":[{"at":"/spec","was":{"concurrentAdmissionPolicy":{"migration":{"mode":"RetainFirstAdmission"}}}}]}'
 spec:
   cohort: all
   namespaceSelector: {}

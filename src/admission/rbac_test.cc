@@ -9,6 +9,7 @@
 #include "admission/document.h"
 #include "admission/installation.h"
 #include "api/kind.h"
+#include "base/file.h"
 #include "base/yaml.h"
 
 namespace phalanx::admission {
@@ -17,19 +18,24 @@ namespace {
 // "group/resource", or "group/resource/name" where the right is for one object: its verbs.
 using Rights = std::map<std::string, std::set<std::string>>;
 
-Rights rights_of(std::string_view kind) {
+Rights rights_of(std::string_view kind, std::string_view name) {
   Rights rights;
   const auto documents = render_installation({});
   for (const json::value& document : documents.value()) {
     const Place role(&document);
-    if (role["kind"].text() != kind) continue;
+    if (role["kind"].text() != kind || role["metadata"]["name"].text() != name) continue;
     for (const Place& rule : role["rules"].elements()) {
+      for (const Place& url : rule["nonResourceURLs"].elements()) {
+        for (const Place& verb : rule["verbs"].elements()) {
+          rights["/" + std::string(url.text())].emplace(verb.text());
+        }
+      }
       for (const Place& group : rule["apiGroups"].elements()) {
         for (const Place& resource : rule["resources"].elements()) {
           const std::string key = std::string(group.text()) + "/" + std::string(resource.text());
           std::vector<std::string> keys;
-          for (const Place& name : rule["resourceNames"].elements()) {
-            keys.push_back(key + "/" + std::string(name.text()));
+          for (const Place& object : rule["resourceNames"].elements()) {
+            keys.push_back(key + "/" + std::string(object.text()));
           }
           if (keys.empty()) keys.push_back(key);
           for (const std::string& each : keys) {
@@ -78,7 +84,10 @@ TEST(RbacTest, TheManagerMayDoWhatItDoesAndNothingElse) {
   for (const std::string& name : converted_crds()) {
     wanted["apiextensions.k8s.io/customresourcedefinitions/" + name] = {"get", "patch"};
   }
-  EXPECT_EQ(rights_of("ClusterRole"), wanted);
+  // Who shows a token to read the metrics is looked up.
+  wanted["authentication.k8s.io/tokenreviews"] = {"create"};
+  wanted["authorization.k8s.io/subjectaccessreviews"] = {"create"};
+  EXPECT_EQ(rights_of("ClusterRole", kServiceAccount), wanted);
 }
 
 TEST(RbacTest, InItsNamespaceOnlyTheLeaseAndTheSecret) {
@@ -88,20 +97,98 @@ TEST(RbacTest, InItsNamespaceOnlyTheLeaseAndTheSecret) {
       {"/secrets", {"create"}},
       {"/secrets/" + std::string(kCertificatesSecret), {"get", "update"}},
   };
-  EXPECT_EQ(rights_of("Role"), wanted);
+  EXPECT_EQ(rights_of("Role", kServiceAccount), wanted);
+}
+
+// Who writes a status decides: that is nobody but the manager.
+TEST(RbacTest, PeopleWriteNoStatus) {
+  const Rights reader{{"//metrics", {"get"}}};
+  EXPECT_EQ(rights_of("ClusterRole", kMetricsReader), reader);
+  std::set<std::string> of_queueing;
+  for (const api::KindInfo& about : api::all_kinds()) {
+    if (about.group == "kueue.x-k8s.io") of_queueing.insert(key_of(about.kind));
+  }
+  const Rights user{{"kueue.x-k8s.io/localqueues", {"get", "list", "watch"}},
+                    {"kueue.x-k8s.io/workloads", {"get", "list", "watch"}}};
+  EXPECT_EQ(rights_of("ClusterRole", "phalanx-batch-user"), user);
+  for (const auto& [key, verbs] : rights_of("ClusterRole", "phalanx-batch-admin")) {
+    EXPECT_EQ(of_queueing.erase(key), 1) << key;  // that, and no part of it
+    EXPECT_EQ(verbs.contains("create"), key != key_of(api::Kind::kWorkload)) << key;
+  }
+  EXPECT_TRUE(of_queueing.empty());
+}
+
+std::vector<std::string> split(std::string_view text, std::string_view separator) {
+  std::vector<std::string> parts;
+  for (size_t at = 0; at <= text.size();) {
+    const size_t end = std::min(text.find(separator, at), text.size());
+    parts.emplace_back(text.substr(at, end - at));
+    at = end + separator.size();
+  }
+  return parts;
+}
+
+// What docs/reference/rights.md says below "## KIND NAME": rows of group, resources, verbs. A
+// resource of certain names is written "leases (phalanx-manager)".
+Rights rights_on_page(const std::string& page, const std::string& role) {
+  Rights rights;
+  const size_t begin = page.find("## " + role + "\n");
+  if (begin == std::string::npos) return rights;
+  const std::string section = page.substr(begin, page.find("\n## ", begin) - begin);
+  for (const std::string& line : split(section, "\n")) {
+    if (!line.starts_with("| ") || line.starts_with("| group")) continue;
+    const std::vector<std::string> cells = split(line.substr(2), " | ");
+    EXPECT_EQ(cells.size(), 5) << line;
+    if (cells.size() != 5) continue;
+    const std::string group = cells[0] == "core" || cells[0] == "none" ? "" : cells[0];
+    std::vector<std::string> resources;
+    if (const size_t bracket = cells[1].find(" ("); bracket != std::string::npos) {
+      const size_t length = cells[1].size() - bracket - 3;
+      for (const std::string& name : split(cells[1].substr(bracket + 2, length), ", ")) {
+        resources.push_back(cells[1].substr(0, bracket) + "/" + name);
+      }
+    } else {
+      resources = split(cells[1], ", ");
+    }
+    for (const std::string& resource : resources) {
+      for (const std::string& verb : split(cells[2], ", ")) {
+        EXPECT_TRUE(rights[group + "/" + resource].insert(verb).second) << line;
+      }
+    }
+  }
+  return rights;
+}
+
+TEST(RbacTest, ThePageOfRightsSaysExactlyWhatTheFilesSay) {
+  const char* source = std::getenv("PHALANX_SOURCE_DIR");  // NOLINT(concurrency-mt-unsafe)
+  if (source == nullptr) GTEST_SKIP() << "PHALANX_SOURCE_DIR is not set; run through ctest";
+  const auto page = read_file(std::string(source) + "/docs/reference/rights.md");
+  ASSERT_TRUE(page.has_value()) << page.error().message;
+  const auto documents = render_installation({});
+  size_t roles = 0;
+  for (const json::value& document : documents.value()) {
+    const Place role(&document);
+    if (!role["kind"].text().ends_with("Role")) continue;
+    ++roles;
+    const std::string kind(role["kind"].text());
+    const std::string name(role["metadata"]["name"].text());
+    EXPECT_EQ(rights_on_page(*page, kind + " " + name), rights_of(kind, name)) << kind << name;
+  }
+  EXPECT_EQ(split(*page, "\n## ClusterRole ").size() + split(*page, "\n## Role ").size() - 2,
+            roles);
 }
 
 // In the files: people who read them must find out why.
 TEST(RbacTest, EveryRuleSaysWhy) {
   for (const EmbeddedFile& file : manifests()) {
-    if (file.name != "rbac.yaml") continue;
+    if (file.name != "rbac.yaml" && file.name != "users.yaml") continue;
     const std::string text = file.text();
     std::string previous;
     size_t rules = 0;
     for (size_t at = 0; at < text.size();) {
       const size_t end = text.find('\n', at);
       const std::string line = text.substr(at, end - at);
-      if (line.starts_with("- apiGroups:")) {
+      if (line.starts_with("- apiGroups:") || line.starts_with("- nonResourceURLs:")) {
         ++rules;
         // A rule that goes on with what the one before it began.
         const bool goes_on = previous.starts_with("  verbs: [create]");
@@ -110,7 +197,7 @@ TEST(RbacTest, EveryRuleSaysWhy) {
       previous = line;
       at = end + 1;
     }
-    EXPECT_GT(rules, 10);
+    EXPECT_GT(rules, file.name == "rbac.yaml" ? 10 : 1);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/base64.h"
 #include "base/json_path.h"
+#include "base/printable.h"
 #include "base/strict_json.h"
 
 namespace phalanx::admission {
@@ -115,7 +116,8 @@ Review read_request(const JsonReader& request) {
 }
 
 std::string message_of(const Review& review, const Decision& decision) {
-  return review.text() + ": " + texts_of(decision.problems);
+  // It is shown on terminals as it is.
+  return printable(review.text() + ": " + texts_of(decision.problems));
 }
 
 }  // namespace

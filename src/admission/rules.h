@@ -38,5 +38,8 @@ void check_tolerations(const Place& tolerations, ProblemList& problems);
 void check_label_selector(const Place& selector, ProblemList& problems);
 // The status of a Workload.
 void check_workload_status(const Change& change, ProblemList& problems);
+// What of it only those may write who may admit: all but what the controllers of admission checks
+// say, and conditions of others. Whoever could write the rest could give himself quota and nodes.
+void check_status_is_kept(const Change& change, ProblemList& problems);
 
 }  // namespace phalanx::admission

@@ -2,9 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <set>
 
 #include "admission/rules.h"
 #include "base/quantity.h"
+#include "core/names.h"
 
 namespace phalanx::admission {
 namespace {
@@ -183,7 +188,54 @@ void check_cluster_name(const Place& before, const Place& after, ProblemList& pr
   }
 }
 
+// Conditions by which admission goes; others are their owners' affair.
+bool is_of_admission(std::string_view type) {
+  namespace names = core::names;
+  constexpr std::array kTypes{
+      names::kQuotaReserved, names::kAdmitted,           names::kEvicted,
+      names::kPreempted,     names::kRequeued,           names::kFinished,
+      names::kPodsReady,     names::kDeactivationTarget, names::kSecondPassFailed};
+  return std::ranges::find(kTypes, type) != kTypes.end();
+}
+
+std::map<std::string, Place, std::less<>> conditions_of_admission(const Place& status) {
+  std::map<std::string, Place, std::less<>> conditions;
+  for (const Place& condition : status["conditions"].elements()) {
+    const std::string_view type = condition["type"].text();
+    if (is_of_admission(type)) conditions.emplace(type, condition);
+  }
+  return conditions;
+}
+
 }  // namespace
+
+void check_status_is_kept(const Change& change, ProblemList& problems) {
+  constexpr std::string_view kRemedy =
+      "is written by those only who may \"admit\" workloads.kueue.x-k8s.io; a controller of "
+      "admission checks writes status.admissionChecks";
+  const Place before = change.before["status"];
+  const Place after = change.after["status"];
+  std::set<std::string_view> fields;
+  for (const Place& status : {before, after}) {
+    for (const auto& [field, value] : status.entries()) fields.insert(field);
+  }
+  for (const std::string_view field : fields) {
+    if (field == "admissionChecks" || field == "conditions") continue;
+    if (before[field].same_as(after[field])) continue;
+    problems.add(after[field].path(), std::string(kRemedy));
+  }
+  const auto old_conditions = conditions_of_admission(before);
+  const auto conditions = conditions_of_admission(after);
+  const auto check = [&](const auto& all, const auto& others) {
+    for (const auto& [type, condition] : all) {
+      const auto other = others.find(type);
+      if (other != others.end() && other->second.same_as(condition)) continue;
+      problems.add(fmt::format("status.conditions[{}]", type), std::string(kRemedy));
+    }
+  };
+  check(conditions, old_conditions);
+  check(old_conditions, conditions);
+}
 
 void check_workload_status(const Change& change, ProblemList& problems) {
   const Place before = change.before["status"];

@@ -7,6 +7,8 @@
 
 #include "admission/conversion.h"
 #include "admission/document.h"
+#include "admission/lossless_conversion.h"
+#include "admission/rules.h"
 #include "base/json_patch.h"
 #include "core/names.h"
 
@@ -36,9 +38,11 @@ bool is_being_deleted(const Place& object) {
   return !object["metadata"]["deletionTimestamp"].text().empty();
 }
 
-// Whether an update leaves everything but the metadata as it was.
+// Whether an update leaves everything but the metadata as it was. What another version says of the
+// object stands in its metadata, too (lossless_conversion.h), and is more than that.
 bool changes_metadata_only(const Review& review) {
   if (review.operation != Operation::kUpdate) return false;
+  if (!same_notes(&review.old_object, &review.object)) return false;
   json::object before = review.old_object.get_object();
   json::object after = review.object.get_object();
   before.erase("metadata");
@@ -71,6 +75,13 @@ Decision validate_job_change(const Review& review, const Cluster& /*cluster*/) {
   return decision;
 }
 
+Decision keep_job_suspended(const Review& review, const Cluster& /*cluster*/) {
+  Decision decision;
+  if (review.operation != Operation::kUpdate || !review.subresource.empty()) return decision;
+  decision.problems = check_start_by_hand(review.old_object, review.object);
+  return decision;
+}
+
 Decision default_new_kueue_object(const Review& review, const Cluster& /*cluster*/) {
   Decision decision;
   if (review.operation != Operation::kCreate || !review.subresource.empty()) return decision;
@@ -98,6 +109,18 @@ Decision validate_kueue_change(const Review& review, const Cluster& cluster) {
       cluster.kueue.admit(review.kind, before.is_null() ? nullptr : &before, review.object,
                           {.strict_fields = false, .status = review.subresource == "status"});
   if (!admitted) decision.problems = admitted.error();
+  return decision;
+}
+
+Decision keep_workload_status(const Review& review, const Cluster& /*cluster*/) {
+  Decision decision;
+  if (review.operation != Operation::kUpdate || review.subresource != "status" ||
+      review.kind != "Workload") {
+    return decision;
+  }
+  ProblemList problems;
+  check_status_is_kept({Place(&review.old_object), Place(&review.object), true}, problems);
+  decision.problems = std::move(problems).take();
   return decision;
 }
 
@@ -157,6 +180,8 @@ constexpr std::array kWebhooks{
     Webhook{kValidateJobPath, kMostReviewBytes, kBatchGroup, validate_job_change},
     Webhook{kMutateKueuePath, kMostReviewBytes, core::names::kKueueGroup, default_new_kueue_object},
     Webhook{kValidateKueuePath, kMostReviewBytes, core::names::kKueueGroup, validate_kueue_change},
+    Webhook{kKeepSuspendedPath, kMostReviewBytes, kBatchGroup, keep_job_suspended},
+    Webhook{kKeepStatusPath, kMostReviewBytes, core::names::kKueueGroup, keep_workload_status},
     Webhook{kConvertPath, kMostConversionBytes, core::names::kKueueGroup, nullptr},
 };
 

@@ -38,6 +38,10 @@ inline constexpr std::string_view kMutateJobPath = "/mutate-batch-v1-job";
 inline constexpr std::string_view kValidateJobPath = "/validate-batch-v1-job";
 inline constexpr std::string_view kMutateKueuePath = "/mutate-kueue-x-k8s-io";
 inline constexpr std::string_view kValidateKueuePath = "/validate-kueue-x-k8s-io";
+// Asked about Jobs that somebody starts, and about the status of Workloads that somebody writes,
+// who may not admit.
+inline constexpr std::string_view kKeepSuspendedPath = "/keep-batch-v1-job-suspended";
+inline constexpr std::string_view kKeepStatusPath = "/keep-kueue-x-k8s-io-workload-status";
 inline constexpr std::string_view kConvertPath = "/convert";
 
 struct Webhook;  // what is known of a path

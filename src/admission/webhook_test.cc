@@ -4,198 +4,65 @@
 
 #include <array>
 
-#include "admission/testing.h"
-#include "base/base64.h"
+#include "admission/webhook_testing.h"
 
 namespace phalanx::admission {
 namespace {
 
+using testing::answer;
 using testing::good;
 using testing::good_with;
+using testing::job;
 using testing::merge;
+using testing::patch_of;
+using testing::refusal;
+using testing::response;
+using testing::review_text;
 using testing::yaml;
 
-const Webhooks& webhooks() {
-  static const Webhooks kWebhooks;
-  return kWebhooks;
+// What somebody changes of a status that he may write for the sake of admission checks.
+std::string status_refusal(std::string_view before, std::string_view after) {
+  json::value old_object = good("Workload");
+  json::value object = old_object;
+  merge(old_object, yaml(before));
+  merge(object, yaml(after));
+  return refusal(
+      kKeepStatusPath,
+      {.operation = "UPDATE", .object = object, .old_object = old_object, .subresource = "status"});
 }
 
-json::value job(std::string_view patch) {
-  json::value document = yaml(R"(
-apiVersion: batch/v1
-kind: Job
-metadata: {name: train, namespace: ml, labels: {kueue.x-k8s.io/queue-name: main}}
-spec: {parallelism: 4, completions: 4, template: {spec: {containers: [{name: c}]}}}
-)");
-  if (!patch.empty()) merge(document, yaml(patch));
-  return document;
-}
-
-struct Asked {
-  std::string_view operation = "CREATE";
-  json::value object = nullptr;
-  json::value old_object = nullptr;
-  std::string_view subresource = "";
-};
-
-std::string review_text(const Asked& asked) {
-  const json::object& header =
-      (asked.object.is_null() ? asked.old_object : asked.object).get_object();
-  const std::string_view api_version = header.at("apiVersion").as_string();
-  const size_t slash = api_version.find('/');
-  const std::string_view group = api_version.substr(0, slash);
-  const std::string_view version = api_version.substr(slash + 1);
-  json::object request{
-      {"uid", "u1"},
-      {"kind", {{"group", group}, {"version", version}, {"kind", header.at("kind")}}},
-      {"resource", {{"group", group}, {"version", version}, {"resource", "any"}}},
-      {"operation", asked.operation},
-      {"object", asked.object},
-      {"oldObject", asked.old_object}};
-  if (!asked.subresource.empty()) request["subResource"] = asked.subresource;
-  return json::serialize(json::object{{"apiVersion", "admission.k8s.io/v1"},
-                                      {"kind", "AdmissionReview"},
-                                      {"request", std::move(request)}});
-}
-
-HttpAnswer answer(std::string_view path, std::string_view body, const JobContext& context = {}) {
-  auto request = webhooks().read(path, body);
-  return request ? webhooks().answer(std::move(*request), context) : request.error();
-}
-
-// The response of an AdmissionReview.
-json::value response(std::string_view path, const Asked& asked, const JobContext& context = {}) {
-  const HttpAnswer answered = answer(path, review_text(asked), context);
-  EXPECT_EQ(answered.status, 200) << answered.body;
-  json::value document = *parse_json(answered.body);
-  EXPECT_EQ(document.at("response").at("uid"), "u1");
-  return document.at("response");
-}
-
-// The message of a refusal; "" if it was allowed.
-std::string refusal(std::string_view path, const Asked& asked) {
-  const json::value answered = response(path, asked);
-  if (answered.at("allowed").as_bool()) return "";
-  EXPECT_EQ(answered.at("status").at("code"), 422);
-  EXPECT_FALSE(answered.as_object().contains("patch"));
-  return std::string(answered.at("status").at("message").as_string());
-}
-
-// The patch of an allowance as text; "" if there is none.
-std::string patch_of(std::string_view path, const Asked& asked, const JobContext& context = {}) {
-  const json::value answered = response(path, asked, context);
-  EXPECT_TRUE(answered.at("allowed").as_bool());
-  if (!answered.as_object().contains("patch")) return "";
-  EXPECT_EQ(answered.at("patchType"), "JSONPatch");
-  return from_base64(answered.at("patch").as_string()).value();
-}
-
-TEST(MutateJobTest, AJobOfAQueueIsHeldBack) {
-  EXPECT_EQ(patch_of(kMutateJobPath, {.object = job("")}),
-            R"([{"op":"add","path":"/spec/suspend","value":true}])");
-  EXPECT_EQ(patch_of(kMutateJobPath, {.object = job("spec: {suspend: false}")}),
-            R"([{"op":"replace","path":"/spec/suspend","value":true}])");
-  EXPECT_EQ(patch_of(kMutateJobPath, {.object = job("spec: {suspend: true}")}), "");
-}
-
-TEST(MutateJobTest, TheDefaultQueueComesFromTheContext) {
-  JobContext context;
-  context.default_queue_exists = true;
-  EXPECT_EQ(patch_of(kMutateJobPath, {.object = job("metadata: {labels: null}")}, context),
-            R"([{"op":"add","path":"/metadata/labels","value":{"kueue.x-k8s.io/queue-name":)"
-            R"("default"}},{"op":"add","path":"/spec/suspend","value":true}])");
-  EXPECT_EQ(
-      patch_of(kMutateJobPath,
-               {.object = job("metadata: {labels: {kueue.x-k8s.io/queue-name: null}}")}, context),
-      R"([{"op":"add","path":"/metadata/labels/kueue.x-k8s.io~1queue-name",)"
-      R"("value":"default"},{"op":"add","path":"/spec/suspend","value":true}])");
-  EXPECT_EQ(patch_of(kMutateJobPath, {.object = job("metadata: {labels: null}")}), "");
-}
-
-TEST(MutateJobTest, OnlyNewJobsAreChangedAndAskedAbout) {
-  const auto read = [](const Asked& asked) {
-    return webhooks().read(kMutateJobPath, review_text(asked)).value();
-  };
-  const WebhookRequest created = read({.object = job("")});
-  ASSERT_NE(created.job(), nullptr);
-  EXPECT_EQ(*created.job(), job(""));
-  const Asked update{.operation = "UPDATE", .object = job(""), .old_object = job("")};
-  EXPECT_EQ(read(update).job(), nullptr);
-  EXPECT_EQ(patch_of(kMutateJobPath, update), "");
-  const Asked deletion{.operation = "DELETE", .old_object = job("")};
-  EXPECT_EQ(read(deletion).job(), nullptr);
-  EXPECT_EQ(patch_of(kMutateJobPath, deletion), "");
-  EXPECT_EQ(webhooks().read(kValidateJobPath, review_text({.object = job("")}))->job(), nullptr);
-}
-
-// What nobody here understands stays as it is, to the last digit.
-TEST(MutateJobTest, UnknownFieldsAreNotTouched) {
-  const json::value odd = job(
-      "spec: {unknown: {deep: [18446744073709551615, 9223372036854775808, 1.50]}, suspend: false}");
-  EXPECT_EQ(patch_of(kMutateJobPath, {.object = odd}),
-            R"([{"op":"replace","path":"/spec/suspend","value":true}])");
-}
-
-TEST(ValidateJobTest, RulesAreThoseOfJobs) {
-  const std::string kQueue = "metadata: {labels: {kueue.x-k8s.io/queue-name: ";
-  EXPECT_EQ(refusal(kValidateJobPath, {.object = job("")}), "");
-  EXPECT_EQ(refusal(kValidateJobPath, {.object = job(kQueue + "Not_A_Name}}")}),
-            "Job train: metadata.labels[kueue.x-k8s.io/queue-name]: \"Not_A_Name\" is no name of a "
-            "LocalQueue; use lower case letters, digits, '-' and '.'");
-  const json::value moved = job(kQueue + "other}}");
-  const json::value left = job("metadata: {labels: null}");
-  for (const json::value& after : {moved, left}) {
-    const Asked running{.operation = "UPDATE", .object = after, .old_object = job("")};
-    EXPECT_NE(refusal(kValidateJobPath, running).find("may change only while"), std::string::npos);
-    const Asked held{
-        .operation = "UPDATE", .object = after, .old_object = job("spec: {suspend: true}")};
-    EXPECT_EQ(refusal(kValidateJobPath, held), "");
-  }
-  // By hand: the controller holds it back again.
-  EXPECT_EQ(refusal(kValidateJobPath, {.operation = "UPDATE",
-                                       .object = job("spec: {suspend: false}"),
-                                       .old_object = job("spec: {suspend: true}")}),
+TEST(KeepStatusTest, OnlyWhoMayAdmitWritesAnAdmission) {
+  EXPECT_NE(status_refusal("status: {}", "status: {admission: {clusterQueue: team}}"), "");
+  EXPECT_NE(status_refusal("status: {admission: {clusterQueue: team}}", "status: {}"), "");
+  EXPECT_NE(status_refusal("status: {admission: {clusterQueue: team}}",
+                           "status: {admission: {clusterQueue: other}}"),
             "");
+  const std::string message = status_refusal("status: {}", "status: {unhealthyNodes: [{name: n}]}");
+  EXPECT_NE(message.find("status.unhealthyNodes: is written by those only who may \"admit\" "
+                         "workloads.kueue.x-k8s.io"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(status_refusal("status: {}", "status: {somethingNew: 1}"), "") << "whatever it is";
 }
 
-TEST(ValidateJobTest, WhatIsOnItsWayOutMayGo) {
-  const std::string kBad = "{metadata: {labels: {kueue.x-k8s.io/queue-name: Not_A_Name}, ";
-  const json::value before =
-      job(kBad + "deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [a, b]}}");
-  const json::value after =
-      job(kBad + "deletionTimestamp: '2026-01-01T00:00:00Z', finalizers: [b]}}");
+TEST(KeepStatusTest, NorItsConditions) {
+  for (const std::string type : {"QuotaReserved", "Admitted", "Evicted", "Preempted", "Requeued",
+                                 "Finished", "PodsReady", "DeactivationTarget"}) {
+    const std::string with = "status: {conditions: [{type: " + type + ", status: 'True'}]}";
+    const std::string other = "status: {conditions: [{type: " + type + ", status: 'False'}]}";
+    EXPECT_NE(status_refusal("status: {}", with), "") << type;
+    EXPECT_NE(status_refusal(with, "status: {}"), "") << type;
+    EXPECT_NE(status_refusal(with, other), "") << type;
+    EXPECT_EQ(status_refusal(with, with), "") << type;
+  }
+}
+
+TEST(KeepStatusTest, ChecksAndConditionsOfOthersAreTheirs) {
   EXPECT_EQ(
-      refusal(kValidateJobPath, {.operation = "UPDATE", .object = after, .old_object = before}),
+      status_refusal("status: {admission: {clusterQueue: team}}",
+                     "status: {admission: {clusterQueue: team}, admissionChecks: [{name: c, "
+                     "state: Ready}], conditions: [{type: example.com/Seen, status: 'True'}]}"),
       "");
-  json::value grown = after;
-  merge(grown, yaml("spec: {parallelism: 5}"));
-  EXPECT_NE(
-      refusal(kValidateJobPath, {.operation = "UPDATE", .object = grown, .old_object = before}),
-      "");
-  json::value moved = after;
-  merge(moved, yaml("metadata: {labels: {kueue.x-k8s.io/queue-name: other}}"));
-  EXPECT_NE(
-      refusal(kValidateJobPath, {.operation = "UPDATE", .object = moved, .old_object = before}),
-      "");
-  EXPECT_EQ(refusal(kValidateJobPath, {.operation = "DELETE", .old_object = before}), "");
-}
-
-TEST(ValidateJobTest, TheStatusIsNotOurs) {
-  const json::value bad = job("metadata: {labels: {kueue.x-k8s.io/queue-name: Not_A_Name}}");
-  EXPECT_EQ(
-      refusal(kValidateJobPath,
-              {.operation = "UPDATE", .object = bad, .old_object = bad, .subresource = "status"}),
-      "");
-}
-
-TEST(ValidateJobTest, AQueueWithoutEffectIsAWarning) {
-  const json::value answered =
-      response(kValidateJobPath, {.object = job("spec: {managedBy: example.com/other}")});
-  EXPECT_TRUE(answered.at("allowed").as_bool());
-  EXPECT_EQ(json::serialize(answered.at("warnings")),
-            R"(["spec.managedBy: example.com/other runs this Job, so the queue \"main\" has no )"
-            R"(effect"])");
-  EXPECT_FALSE(response(kValidateJobPath, {.object = job("")}).as_object().contains("warnings"));
 }
 
 constexpr std::array<std::string_view, 9> kKueueKinds{"AdmissionCheck",
@@ -297,6 +164,21 @@ TEST(KueueWebhookTest, MetadataIsTheServersToCheck) {
   EXPECT_NE(refusal(kValidateKueuePath, {.object = after}), "");
 }
 
+// A second list of checks, written in v1beta1, is nothing but a note in v1beta2.
+TEST(KueueWebhookTest, WhatTheOlderVersionSaysIsMoreThanMetadata) {
+  const json::value before =
+      good_with("ClusterQueue", "spec: {admissionChecksStrategy: {admissionChecks: [{name: a}]}}");
+  json::value after = before;
+  merge(after, yaml(R"(
+metadata:
+  annotations:
+    phalanx.dev/conversion: '{"of":"v1beta1","lost":[{"at":"/spec","was":{"admissionChecks":["b"],"admissionChecksStrategy":{"admissionChecks":[{"name":"a"}]}}}]}'
+)"));
+  const std::string told =
+      refusal(kValidateKueuePath, {.operation = "UPDATE", .object = after, .old_object = before});
+  EXPECT_NE(told.find("keep the strategy only"), std::string::npos) << told;
+}
+
 std::string conversion_text(std::string_view version, json::array objects) {
   return json::serialize(json::object{{"apiVersion", "apiextensions.k8s.io/v1"},
                                       {"kind", "ConversionReview"},
@@ -363,7 +245,7 @@ int status_of(std::string_view path, std::string_view body) {
 }
 
 TEST(BadRequestTest, EveryPathRefusesWhatItDoesNotUnderstand) {
-  EXPECT_EQ(webhook_paths().size(), 5);
+  EXPECT_EQ(webhook_paths().size(), 7);
   const std::string deep = std::string(100'000, '[');
   for (const std::string_view path : webhook_paths()) {
     EXPECT_GT(most_body_bytes(path), 0);

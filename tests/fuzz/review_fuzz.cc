@@ -1,10 +1,13 @@
 // Any body must be refused or answered, at every path. What is answered must be JSON, a patch must
 // fit the object that it is for, and an object that was defaulted once must not be changed again.
+// What was converted must be converted back, and there again to the same.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "admission/webhook.h"
 #include "base/base64.h"
@@ -40,7 +43,15 @@ constexpr std::string_view kTexts[] = {"",
                                        "1e9",
                                        "default",
                                        "2026-01-01T00:00:00Z",
-                                       "kubernetes.io/hostname"};
+                                       "kubernetes.io/hostname",
+                                       "spec",
+                                       "/spec",
+                                       "/status",
+                                       "main",
+                                       "phalanx.dev/conversion",
+                                       "phalanx.dev/Conversion",
+                                       R"({"of":"v1beta1","lost":[{"at":"/spec","was":{"a":1}}]})",
+                                       R"({"of":"v1beta2","lost":[{"at":"/spec","was":{"a":1}}]})"};
 
 void require(bool condition) {
   if (!condition) std::abort();
@@ -74,6 +85,36 @@ json::value answer(const admission::Webhooks& webhooks, admission::WebhookReques
   return document->at("response");
 }
 
+// The objects in the version, if they could be converted.
+std::optional<json::array> converted(const admission::Webhooks& webhooks,
+                                     const admission::WebhookRequest& like, json::array objects,
+                                     std::string_view version) {
+  admission::WebhookRequest request = like;
+  auto& conversion = std::get<admission::ConversionRequest>(request.content);
+  conversion.objects = std::move(objects);
+  conversion.version = version;
+  const json::value response = answer(webhooks, std::move(request));
+  if (response.at("result").at("status") != "Success") return std::nullopt;
+  return response.at("convertedObjects").as_array();
+}
+
+// Notes that somebody made up, and values that no schema allows, are gone after a round: from then
+// on nothing changes.
+void convert_back(const admission::Webhooks& webhooks, const admission::WebhookRequest& request) {
+  const auto& conversion = std::get<admission::ConversionRequest>(request.content);
+  std::string version = conversion.version;
+  auto objects = converted(webhooks, request, conversion.objects, version);
+  if (!objects) return;
+  std::vector<json::array> seen{*objects};
+  for (int i = 0; i < 4; ++i) {
+    version = version == "v1beta1" ? "v1beta2" : "v1beta1";
+    objects = converted(webhooks, request, std::move(*objects), version);
+    require(objects.has_value());
+    seen.push_back(*objects);
+  }
+  require(seen[4] == seen[2]);
+}
+
 }  // namespace
 
 extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size,
@@ -93,6 +134,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     }
     const json::value response = answer(kWebhooks, *request);
     auto* review = std::get_if<admission::Review>(&request->content);
+    if (review == nullptr) convert_back(kWebhooks, *request);
     if (review == nullptr || !response.at("allowed").as_bool()) continue;
     require(response.at("uid").as_string() == review->uid);
     if (review->object.is_null()) continue;

@@ -1,0 +1,207 @@
+#include "admission/lossless_conversion.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "admission/conversion.h"
+#include "admission/conversion_notes.h"
+#include "base/check.h"
+#include "base/json_path.h"
+
+namespace phalanx::admission {
+namespace {
+
+// The text of the annotation, which is removed; and `annotations`, if nothing else is in it.
+std::string take_annotation(json::value& document) {
+  json::object* annotations = object_at(document, {"metadata", "annotations"});
+  if (annotations == nullptr || !annotations->contains(kConversionAnnotation)) return "";
+  std::string text(string_field(*annotations, kConversionAnnotation));
+  set_or_erase(*annotations, kConversionAnnotation, nullptr);
+  if (annotations->empty()) erase_at(document, {"metadata", "annotations"});
+  return text;
+}
+
+void put_annotation(json::value& document, const ConversionNotes& notes, std::string_view version) {
+  size_t used = kConversionAnnotation.size();
+  if (const json::object* others = object_at(document, {"metadata", "annotations"})) {
+    for (const auto& field : *others) {
+      used += field.key().size();
+      if (field.value().is_string()) used += field.value().get_string().size();
+    }
+  }
+  if (used >= kMostAnnotationBytes) return;
+  const std::string text = write_notes(notes, version, kMostAnnotationBytes - used);
+  if (text.empty()) return;
+  ensure_object(document, {"metadata", "annotations"})[kConversionAnnotation] = text;
+}
+
+// The same of the condition, and of `conditions`.
+std::string take_condition(json::value& document) {
+  json::array* conditions = array_at(document, {"status", "conditions"});
+  if (conditions == nullptr) return "";
+  // Where there are several, which no schema allows, the first counts, and none stays.
+  std::optional<std::string> text;
+  const auto taken = std::ranges::remove_if(*conditions, [&](const json::value& condition) {
+    if (string_at(condition, {"type"}) != kConversionCondition) return false;
+    if (!text) text = string_at(condition, {"message"});
+    return true;
+  });
+  if (!text) return "";
+  conditions->erase(taken.begin(), taken.end());
+  if (conditions->empty()) erase_at(document, {"status", "conditions"});
+  return *text;
+}
+
+void put_condition(json::value& document, const ConversionNotes& notes, std::string_view version) {
+  const std::string text = write_notes(notes, version, kMostMessageBytes);
+  if (text.empty()) return;
+  json::object* status = object_at(document, {"status"});
+  if (status == nullptr) return;
+  json::value& conditions = (*status)["conditions"];
+  if (conditions.is_null()) conditions = json::array();
+  if (!conditions.is_array()) return;
+  // No clock: the same document is converted to the same one at any time.
+  conditions.get_array().push_back(json::object{{"type", kConversionCondition},
+                                                {"status", "Unknown"},
+                                                {"reason", "KeptForOtherVersion"},
+                                                {"message", text},
+                                                {"lastTransitionTime", "1970-01-01T00:00:00Z"}});
+}
+
+ConversionNotes only_of(std::string_view part, const ConversionNotes& notes) {
+  ConversionNotes found;
+  std::ranges::copy_if(notes, std::back_inserter(found),
+                       [&](const ConversionNote& note) { return is_note_of(note, part); });
+  return found;
+}
+
+// The notes of a document, which are taken off it. `version` is the one it is converted to, of
+// which the notes are.
+ConversionNotes take_notes(json::value& document, std::string_view version) {
+  ConversionNotes annotated = read_notes(take_annotation(document), version);
+  const ConversionNotes conditions = read_notes(take_condition(document), version);
+  if (version == kOlderVersion) return annotated;  // the condition is of v1beta1 alone
+  ConversionNotes notes = only_of("spec", annotated);
+  std::ranges::move(only_of("status", conditions), std::back_inserter(notes));
+  return notes;
+}
+
+void put_notes(json::value& document, const ConversionNotes& notes, std::string_view version) {
+  if (version == kOlderVersion) return put_annotation(document, notes, version);
+  put_annotation(document, only_of("spec", notes), version);
+  put_condition(document, only_of("status", notes), version);
+}
+
+// Topology assignments may be most of a document, and take long to write: they are taken out,
+// converted once, and put in again at the end. One that cannot be converted stays in, and is left
+// out by the plain conversion.
+struct ConvertedAssignment {
+  size_t index = 0;  // in podSetAssignments
+  json::value assignment;
+};
+
+std::vector<ConvertedAssignment> take_assignments(json::value& document, std::string_view version) {
+  std::vector<ConvertedAssignment> taken;
+  json::array* list = array_at(document, {"status", "admission", "podSetAssignments"});
+  if (list == nullptr) return taken;
+  for (size_t i = 0; i < list->size(); ++i) {
+    const json::object* assignment = object_at((*list)[i], {"topologyAssignment"});
+    if (assignment == nullptr) continue;
+    auto converted = convert_assignment(*assignment, version, "");
+    if (!converted) continue;
+    taken.push_back({i, std::move(*converted)});
+    erase_at((*list)[i], {"topologyAssignment"});
+  }
+  return taken;
+}
+
+void put_assignments(json::value& document, std::vector<ConvertedAssignment> taken) {
+  json::array* list = array_at(document, {"status", "admission", "podSetAssignments"});
+  for (ConvertedAssignment& one : taken) {
+    CHECK(list != nullptr && one.index < list->size() && (*list)[one.index].is_object());
+    (*list)[one.index].get_object()["topologyAssignment"] = std::move(one.assignment);
+  }
+}
+
+// Gives notes back to a plainly converted document.
+class Restorer {
+ public:
+  // `looks` is the document in the version from which it was converted.
+  Restorer(std::string_view kind, const json::value& plain, const json::value& looks,
+           const Schema& own_schema, const Schema& schema)
+      : kind_(kind),
+        plain_(plain),
+        looks_(looks),
+        own_schema_(own_schema),
+        schema_(schema),
+        problems_(schema.validate(plain)) {}
+
+  [[nodiscard]] json::value restore(const ConversionNotes& notes) const {
+    json::value all = plain_;
+    for (const ConversionNote& note : notes) put_back(all, note);
+    if (is_possible(all)) return all;
+    // Somebody changed the document since: the notes that still fit it count.
+    json::value restored = plain_;
+    for (const ConversionNote& note : notes) {
+      json::value next = restored;
+      if (put_back(next, note) && is_possible(next)) restored = std::move(next);
+    }
+    return restored;
+  }
+
+ private:
+  [[nodiscard]] bool is_possible(json::value& document) const {
+    schema_.prune(document);
+    json::value back = convert_plainly(kind_, document, version_of(looks_));
+    own_schema_.prune(back);
+    if (back != looks_) return false;
+    return std::ranges::all_of(schema_.validate(document), [&](const Problem& problem) {
+      return std::ranges::find(problems_, problem) != problems_.end();
+    });
+  }
+
+  std::string_view kind_;
+  const json::value& plain_;
+  const json::value& looks_;
+  const Schema& own_schema_;
+  const Schema& schema_;
+  std::vector<Problem> problems_;  // of the plain document
+};
+
+std::string_view annotation_of(const json::value* document) {
+  const json::object* annotations =
+      document == nullptr ? nullptr : object_at(*document, {"metadata", "annotations"});
+  return annotations == nullptr ? "" : string_field(*annotations, kConversionAnnotation);
+}
+
+}  // namespace
+
+json::value convert_without_loss(std::string_view kind, json::value document,
+                                 std::string_view version, const Schema& own_schema,
+                                 const Schema& schema) {
+  if (!document.is_object() || version_of(document) == version) return document;
+  if (!versions_differ(kind)) return convert_plainly(kind, std::move(document), version);
+  const std::string own_version(version_of(document));
+  const ConversionNotes notes = take_notes(document, version);
+  own_schema.prune(document);
+  auto assignments = take_assignments(document, version);
+  json::value converted = convert_plainly(kind, document, version);
+  schema.prune(converted);
+  json::value looks = convert_plainly(kind, converted, own_version);
+  own_schema.prune(looks);
+  if (!notes.empty()) {
+    converted = Restorer(kind, converted, looks, own_schema, schema).restore(notes);
+  }
+  put_assignments(converted, std::move(assignments));
+  put_notes(converted, find_losses(document, looks), own_version);
+  return converted;
+}
+
+bool same_notes(const json::value* a, const json::value* b) {
+  return annotation_of(a) == annotation_of(b);
+}
+
+}  // namespace phalanx::admission
