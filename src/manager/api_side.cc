@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
-#include "base/wall_clock.h"
+#include <algorithm>
+#include <utility>
+
 #include "manager/log.h"
 
 namespace phalanx::manager {
@@ -10,18 +12,26 @@ namespace {
 
 // Whoever stops is followed within two seconds: one for what is under way, one for the lease.
 constexpr auto kLastWrites = std::chrono::milliseconds(900);
+// At most so often all watches are taken up on other connections.
+constexpr auto kReopenInterval = std::chrono::seconds(10);
 constexpr auto kTick = std::chrono::seconds(1);
+// Whose watch is broken has no lag to measure.
+constexpr size_t kMostAnswersKept = 1000;
+// In what an API server says if it cannot have an object converted.
+constexpr std::string_view kConversionFailed = "conversion webhook";
 
 }  // namespace
 
 ApiSide::ApiSide(const kube::ClusterAccess& access, const core::Adapters& adapters,
-                 ApiSideOptions options, Mailbox<Message>& decider)
+                 ApiSideOptions options, Meters& meters, Mailbox<Message>& decider)
     : adapters_(adapters),
       options_(std::move(options)),
       decider_(decider),
+      meters_(meters),
       transport_(access),
       decoder_(adapters_),
       recorder_("phalanx", options_.identity, options_.seed),
+      reviewer_(transport_),
       thread_([this] { run(); }) {}
 
 ApiSide::~ApiSide() {
@@ -29,10 +39,25 @@ ApiSide::~ApiSide() {
 }
 
 void ApiSide::run() {
-  while (!over_) transport_.run_once(kTick);
+  while (!over_) {
+    transport_.run_once(kTick);
+    look_at_clock();
+  }
   // On the thread that they were made on.
   elector_.reset();
   life_ = {};
+}
+
+void ApiSide::look_at_clock() {
+  const Duration offset = transport_.clock().offset();
+  if (offset == clock_offset_) return;
+  clock_offset_ = offset;
+  log_warning(offset == Duration(0)
+                  ? "the clock of this machine agrees with that of the API server again"
+                  : fmt::format("the clock of this machine is {} {} that of the API server, which "
+                                "is the one that counts; set it right",
+                                format_duration(std::chrono::abs(offset)),
+                                offset < Duration(0) ? "ahead of" : "behind"));
 }
 
 bool ApiSide::may_write() const {
@@ -41,20 +66,57 @@ bool ApiSide::may_write() const {
 }
 
 void ApiSide::tell(core::Event event) {
-  ++measures_.events_received;
+  meters_.api_events.add({});
   decider_.put(Arrived{life_.number, transport_.now(), std::move(event)});
 }
 
 void ApiSide::follow(api::Kind kind) {
   kube::Reflector::Listener listener;
-  listener.event = [this](core::Event event) { tell(std::move(event)); };
+  listener.event = [this, kind](core::Event event) {
+    tell(std::move(event));
+    measure_lag(kind, life_.reflectors.at(kind)->seen());
+  };
   listener.listed = [this] {
     if (++life_.listed == life_.reflectors.size()) decider_.put(AllListed{life_.number});
   };
-  listener.trouble = [](const std::string& problem) { log_warning(problem); };
+  listener.trouble = [this](const std::string& problem) {
+    log_warning(problem);
+    if (problem.contains(kConversionFailed)) decider_.put(NobodyConverts{});
+  };
+  listener.failed = [this, kind] {
+    meters_.watch_failures.add({{"resource", std::string(api::info(kind).plural)}});
+  };
+  listener.died = [this] { suspect_connections(); };
   life_.reflectors[kind] =
       std::make_unique<kube::Reflector>(transport_, decoder_, kind, std::move(listener),
                                         options_.seed + static_cast<uint64_t>(kind) * 1000);
+}
+
+// Connections die together: where one did, the others are not waited for. But not too often: what
+// looks like a dead network may be a server that has too much to do.
+void ApiSide::suspect_connections() {
+  const kube::Instant now = transport_.now();
+  troubled_at_ = now;
+  if (std::exchange(reopens_, true)) return;
+  const kube::Instant due = reopened_at_ ? *reopened_at_ + kReopenInterval : now;
+  transport_.at(std::max(now, due), [this] { reopen_connections(); });
+}
+
+void ApiSide::reopen_connections() {
+  reopens_ = false;
+  reopened_at_ = transport_.now();
+  transport_.distrust_connections();
+  for (const auto& [kind, reflector] : life_.reflectors) reflector->reopen();
+}
+
+// Connections that were opened since the last trouble, and work for as long as a lease lasts, have
+// told what there is to tell.
+bool ApiSide::doubtful() const {
+  const bool troubled =
+      troubled_at_ && transport_.now() < *troubled_at_ + options_.process.lease_duration;
+  return troubled || std::ranges::any_of(life_.reflectors, [](const auto& each) {
+           return each.second->blind_since().has_value();
+         });
 }
 
 void ApiSide::make_writer() {
@@ -67,10 +129,18 @@ void ApiSide::make_writer() {
   surroundings.finished = [this](std::vector<core::Event> events) {
     for (core::Event& event : events) tell(std::move(event));
   };
-  surroundings.observer.sent = [this](auto waited) { measures_.write_queue.add(waited); };
+  surroundings.ahead_of_watch = [this](api::Kind kind, uint64_t version) {
+    const auto found = life_.reflectors.find(kind);
+    if (found == life_.reflectors.end()) return;
+    found->second->expect(version);
+    auto& answered = life_.answered[kind];
+    if (answered.size() >= kMostAnswersKept) answered.pop_front();
+    answered.emplace_back(version, transport_.now());
+  };
+  surroundings.observer.sent = [this](auto waited) { meters_.write_queue_seconds.add({}, waited); };
   surroundings.observer.answered = [this](const std::string& what, int code, auto took) {
-    measures_.round_trip.add(took);
-    ++measures_.writes[{what, code}];
+    meters_.write_round_trip_seconds.add({}, took);
+    meters_.api_writes.add(labels_of_write(what, code));
   };
   const kube::WriterOptions options{.most_at_a_time = 32,
                                     .per_second = options_.process.writes_per_second,
@@ -82,6 +152,8 @@ void ApiSide::make_writer() {
 void ApiSide::begin(uint64_t number, const std::vector<api::Kind>& kinds) {
   life_ = {};
   life_.number = number;
+  // Who begins anew has lost the lease, as a rule because nobody answered.
+  transport_.distrust_connections();
   make_writer();
   // All are there before the first can be done.
   for (const api::Kind kind : kinds) follow(kind);
@@ -101,11 +173,11 @@ void ApiSide::carry_out(uint64_t life, std::vector<core::Write> writes,
   transport_.post([this, life, all, caused_at, ready] {
     if (life != life_.number || winding_up_) return;
     for (core::Write& write : all->first) {
-      if (caused_at) measures_.own.add(ready - *caused_at);
+      if (caused_at) meters_.own_latency_seconds.add({}, ready - *caused_at);
       life_.writer->submit(std::move(write));
     }
     for (const core::Notice& notice : all->second) {
-      if (auto event = recorder_.record(notice, wall_now())) {
+      if (auto event = recorder_.record(notice, now())) {
         life_.writer->submit(std::move(*event));
       }
     }
@@ -122,7 +194,7 @@ void ApiSide::make_elector() {
   options.renew_deadline = process.renew_deadline;
   options.retry_period = process.retry_period;
   kube::Elector::Listener listener;
-  listener.elected = [this] { decider_.put(Elected{}); };
+  listener.elected = [this] { decider_.put(Elected{doubtful()}); };
   listener.lost = [this](const std::string& why) { decider_.put(Deposed{why}); };
   listener.renewed = [this] {
     if (life_.writer) life_.writer->wake();
@@ -131,8 +203,10 @@ void ApiSide::make_elector() {
     log_info(holder.empty() ? "nobody leads" : fmt::format("{} leads", holder));
   };
   listener.trouble = [](const std::string& problem) { log_warning(problem); };
-  elector_ = std::make_unique<kube::Elector>(transport_, std::move(options), std::move(listener),
-                                             wall_now, options_.seed + 13);
+  listener.unanswered = [this] { suspect_connections(); };
+  elector_ = std::make_unique<kube::Elector>(
+      transport_, std::move(options), std::move(listener), [this] { return now(); },
+      options_.seed + 13);
   elector_->start();
 }
 
@@ -145,7 +219,7 @@ void ApiSide::start_election() {
 }
 
 void ApiSide::wind_up() {
-  winding_up_ = true;
+  if (std::exchange(winding_up_, true)) return;
   const kube::Instant deadline = transport_.now() + kLastWrites;
   auto check = std::make_shared<std::function<void()>>();
   *check = [this, deadline, check] {
@@ -164,20 +238,45 @@ void ApiSide::wind_up() {
   transport_.after(Duration(0), *check);
 }
 
+void ApiSide::begin_to_stop() {
+  transport_.post([this] { wind_up(); });
+}
+
 void ApiSide::stop() {
   if (!thread_.joinable()) return;
-  transport_.post([this] { wind_up(); });
+  begin_to_stop();
   thread_.join();
 }
 
-void ApiSide::with_measures(std::function<void(const ApiMeasures&, size_t)> use) {
-  transport_.post([this, use = std::move(use)] {
-    use(measures_, life_.writer ? life_.writer->unfinished() : 0);
+void ApiSide::measure_lag(api::Kind kind, uint64_t seen) {
+  const auto found = life_.answered.find(kind);
+  if (found == life_.answered.end()) return;
+  // Answers to writes of one kind may come in another order than their versions.
+  std::erase_if(found->second, [&](const auto& answer) {
+    if (answer.first > seen) return false;
+    meters_.watch_lag_seconds.add({{"resource", std::string(api::info(kind).plural)}},
+                                  transport_.now() - answer.second);
+    return true;
   });
 }
 
-void ApiSide::with_transport(std::function<void(kube::Transport&)> use) {
-  transport_.post([this, use = std::move(use)] { use(transport_); });
+void ApiSide::with_gauges(std::function<void(ApiGauges)> use) {
+  transport_.post([this, use = std::move(use)] {
+    ApiGauges gauges;
+    gauges.unfinished_writes = life_.writer ? life_.writer->unfinished() : 0;
+    for (const auto& [kind, reflector] : life_.reflectors) {
+      const auto since = reflector->blind_since();
+      gauges.blind[kind] =
+          since ? std::chrono::ceil<Duration>(transport_.now() - *since) : Duration(0);
+    }
+    use(std::move(gauges));
+  });
+}
+
+void ApiSide::review_access(kube::AccessQuestion question, kube::AccessReviewer::Decided decided) {
+  transport_.post([this, question = std::move(question), decided = std::move(decided)] {
+    reviewer_.review(question, decided);
+  });
 }
 
 }  // namespace phalanx::manager

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,12 +18,13 @@
 #include "base/mailbox.h"
 #include "core/adapter.h"
 #include "core/event.h"
+#include "kube/access_review.h"
 #include "kube/curl_transport.h"
 #include "kube/elector.h"
 #include "kube/event_recorder.h"
 #include "kube/reflector.h"
 #include "kube/writer.h"
-#include "manager/latency.h"
+#include "manager/meters.h"
 #include "manager/settings.h"
 
 namespace phalanx::core {
@@ -41,28 +43,37 @@ struct Arrived {
 struct AllListed {
   uint64_t life = 0;
 };
-struct Elected {};
+struct Elected {
+  // The network had trouble a short time ago: what is known may be older than what the leader
+  // before us did.
+  bool doubtful = false;
+};
 struct Deposed {
   std::string why;
 };
+// How this replica stands.
+struct Standing {
+  bool ready = false;
+  std::string role;  // leader, follower; standalone without an election
+};
 // Somebody wants to know something that only the deciding thread can tell.
 struct Question {
-  std::function<void(core::Core&, bool ready)> ask;
+  std::function<void(core::Core&, const Standing&)> ask;
 };
+// A kind cannot be listed because nobody converts what is stored in an older version.
+struct NobodyConverts {};
 // The webhooks can be called.
 struct Listening {};
 struct Stop {
   std::optional<Error> why = {};  // none: somebody wants it
 };
-using Message = std::variant<Arrived, AllListed, Elected, Deposed, Question, Listening, Stop>;
+using Message =
+    std::variant<Arrived, AllListed, NobodyConverts, Elected, Deposed, Question, Listening, Stop>;
 
-// Since the start.
-struct ApiMeasures {
-  Latency own;          // from an event's arrival to a write being ready to go
-  Latency write_queue;  // from there until it was sent
-  Latency round_trip;   // from there until it was answered
-  std::map<std::pair<std::string, int>, uint64_t> writes;  // by what and code
-  uint64_t events_received = 0;
+// At this moment.
+struct ApiGauges {
+  size_t unfinished_writes = 0;
+  std::map<api::Kind, Duration> blind;  // for how long a kind has been without a watch that works
 };
 
 struct ApiSideOptions {
@@ -74,7 +85,7 @@ struct ApiSideOptions {
 class ApiSide {
  public:
   ApiSide(const kube::ClusterAccess& access, const core::Adapters& adapters, ApiSideOptions options,
-          Mailbox<Message>& decider);
+          Meters& meters, Mailbox<Message>& decider);
   ~ApiSide();
   ApiSide(const ApiSide&) = delete;
   ApiSide& operator=(const ApiSide&) = delete;
@@ -85,12 +96,15 @@ class ApiSide {
   void carry_out(uint64_t life, std::vector<core::Write> writes, std::vector<core::Notice> notices,
                  std::optional<kube::Instant> caused_at);
   void start_election();
-  // Lets what is under way end, gives the lease up, and ends the thread; waits for that.
+  // Lets what is under way end, gives the lease up, and ends the thread.
+  void begin_to_stop();
+  // The same, and waits for that.
   void stop();
-  // Calls back on the thread of this object.
-  void with_measures(std::function<void(const ApiMeasures&, size_t unfinished)> use);
-  // The same for whoever has requests of its own.
-  void with_transport(std::function<void(kube::Transport&)> use);
+  // By the API server's clock, from any thread.
+  [[nodiscard]] Time now() const { return transport_.clock().now(); }
+  // These two call back on the thread of this object; not at all once it has stopped.
+  void with_gauges(std::function<void(ApiGauges)> use);
+  void review_access(kube::AccessQuestion question, kube::AccessReviewer::Decided decided);
 
  private:
   struct Life {
@@ -98,13 +112,21 @@ class ApiSide {
     size_t listed = 0;
     std::map<api::Kind, std::unique_ptr<kube::Reflector>> reflectors;
     std::unique_ptr<kube::Writer> writer;
+    // Versions that answers to writes told first, and when, until the watch tells them.
+    std::map<api::Kind, std::deque<std::pair<uint64_t, kube::Instant>>> answered;
   };
 
   void begin(uint64_t number, const std::vector<api::Kind>& kinds);
   void follow(api::Kind kind);
+  void suspect_connections();
+  void reopen_connections();
+  [[nodiscard]] bool doubtful() const;
   void make_writer();
   void make_elector();
+  void look_at_clock();
   void tell(core::Event event);
+  // The watch of a kind has told this much.
+  void measure_lag(api::Kind kind, uint64_t seen);
   void run();
   void wind_up();
   [[nodiscard]] bool may_write() const;
@@ -112,12 +134,17 @@ class ApiSide {
   const core::Adapters& adapters_;
   const ApiSideOptions options_;
   Mailbox<Message>& decider_;
-  ApiMeasures measures_;
+  Meters& meters_;
   kube::CurlTransport transport_;
   kube::ObjectDecoder decoder_;
   kube::EventRecorder recorder_;
+  kube::AccessReviewer reviewer_;
   Life life_;
   std::unique_ptr<kube::Elector> elector_;
+  std::optional<kube::Instant> troubled_at_;  // the last time that something had no answer
+  std::optional<kube::Instant> reopened_at_;
+  bool reopens_ = false;     // soon
+  Duration clock_offset_{};  // as last told
   bool winding_up_ = false;
   bool over_ = false;
   std::jthread thread_;

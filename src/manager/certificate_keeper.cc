@@ -10,7 +10,6 @@
 
 #include "admission/installation.h"
 #include "base/base64.h"
-#include "base/wall_clock.h"
 #include "manager/log.h"
 #include "serve/folder_files.h"
 
@@ -25,6 +24,9 @@ constexpr int kNotFound = 404;
 constexpr int kConflict = 409;
 constexpr int kInvalid = 422;  // the test of a JSON patch did not hold
 constexpr mode_t kOwnerOnly = 0600;
+// Replicas look every minute, and all have taken a new authority over by then.
+constexpr auto kOthersStay = std::chrono::minutes(5);
+constexpr int kMostConflicts = 5;
 
 Result<CertificateFiles> read_files(const std::string& folder) {
   CertificateFiles files;
@@ -66,35 +68,55 @@ std::string called_name(const JsonReader& config) {
   return fmt::format("{}.{}.svc", service.string("name"), service.string("namespace"));
 }
 
+// The certificates of `present` that are not in the bundle; none if it is damaged.
+std::string others_in(const std::string& present, const std::string& bundle_pem) {
+  const auto there = serve::split_bundle(present);
+  const auto ours = serve::split_bundle(bundle_pem);
+  if (!there || !ours) return "";
+  std::string others;
+  for (const std::string& pem : *there) {
+    if (std::ranges::find(*ours, pem) == ours->end()) others += pem;
+  }
+  return others;
+}
+
 // Adds what makes one clientConfig trust the bundle.
-void trust(const json::value* config, const std::string& path, const std::string& encoded,
-           std::span<const std::string> names, json::array& patch) {
+void add_trust(const json::value* config, const std::string& path, const Trust& trust,
+               std::span<const std::string> names, json::array& patch) {
   if (config == nullptr || !config->is_object()) return;
   DecodeStatus status;
-  const std::string called = called_name(JsonReader(config, "", status));
-  if (std::ranges::find(names, called) == names.end()) return;
-  const json::value* present = config->get_object().if_contains("caBundle");
-  if (present != nullptr && *present == json::value(encoded)) return;
-  patch.push_back(json::object{{"op", "add"}, {"path", path + "/caBundle"}, {"value", encoded}});
+  const JsonReader reader(config, "", status);
+  if (std::ranges::find(names, called_name(reader)) == names.end()) return;
+  const std::string encoded = reader.string("caBundle");
+  std::string wanted = trust.ca_bundle_pem;
+  if (trust.keeps_others) wanted += others_in(from_base64(encoded).value_or(""), wanted);
+  if (to_base64(wanted) == encoded) return;
+  patch.push_back(
+      json::object{{"op", "add"}, {"path", path + "/caBundle"}, {"value", to_base64(wanted)}});
+}
+
+serve::CertificateFolderOptions folder_of(const CertificateKeeperOptions& options) {
+  serve::CertificateFolderOptions folder = options.folder;
+  folder.only_read |= options.only_reads;
+  return folder;
 }
 
 }  // namespace
 
-json::array trust_patch(const json::value& document, std::string_view ca_bundle_pem,
+json::array trust_patch(const json::value& document, const Trust& trust,
                         std::span<const std::string> names) {
-  const std::string encoded = to_base64(ca_bundle_pem);
   json::array patch;
   DecodeStatus status;
   const JsonReader reader(&document, "", status);
   size_t index = 0;
   reader.each("webhooks", [&](const json::value& value, const std::string& path) {
     const JsonReader webhook(&value, path, status);
-    trust(webhook.find("clientConfig"), fmt::format("/webhooks/{}/clientConfig", index++), encoded,
-          names, patch);
+    add_trust(webhook.find("clientConfig"), fmt::format("/webhooks/{}/clientConfig", index++),
+              trust, names, patch);
   });
   const JsonReader conversion = reader.object("spec").object("conversion").object("webhook");
-  trust(conversion.find("clientConfig"), "/spec/conversion/webhook/clientConfig", encoded, names,
-        patch);
+  add_trust(conversion.find("clientConfig"), "/spec/conversion/webhook/clientConfig", trust, names,
+            patch);
   if (patch.empty()) return patch;
   // Lists are addressed by place, so nobody may have moved it.
   patch.insert(patch.begin(),
@@ -107,7 +129,7 @@ json::array trust_patch(const json::value& document, std::string_view ca_bundle_
 CertificateKeeper::CertificateKeeper(CertificateKeeperOptions options)
     : options_(std::move(options)),
       client_(options_.access),
-      folder_(options_.folder),
+      folder_(folder_of(options_)),
       wishes_(16) {}
 
 CertificateKeeper::~CertificateKeeper() {
@@ -124,6 +146,10 @@ void CertificateKeeper::lead(bool leads) {
   if (leads) wishes_.put(Wish::kLook);
 }
 
+void CertificateKeeper::spread() {
+  if (!asked_.exchange(true)) wishes_.put(Wish::kLook);
+}
+
 void CertificateKeeper::stop() {
   stopping_ = true;
   client_.interrupt();  // an API server that hangs is not waited for
@@ -133,58 +159,80 @@ void CertificateKeeper::stop() {
 
 bool CertificateKeeper::pause(Duration at_most) {
   const auto wishes = wishes_.take(at_most);
+  if (std::ranges::find(wishes, Wish::kLook) != wishes.end()) trust_due_ = {};
   return stopping_ || std::ranges::find(wishes, Wish::kStop) != wishes.end();
 }
 
 bool CertificateKeeper::begin() {
   while (true) {
-    const auto refreshed = refresh(wall_now());
+    const auto refreshed = refresh();
     if (stopping_) return false;
     if (refreshed) break;
-    if (!server_failed_) {
+    if (!others_failed_) {
       listener_.gave_up(refreshed.error());
       return false;
     }
     log_warning(fmt::format("the webhooks have no certificate yet: {}", refreshed.error().message));
     if (pause(options_.retry)) return false;
   }
+  // There may be replicas whose certificate it is not: somebody has emptied the Secret meanwhile.
+  if (!options_.secret.empty()) {
+    const auto spread = spread_trust();
+    if (!spread && !stopping_) log_warning(spread.error().message);
+  }
   const auto taken = listener_.changed(folder_.current().identity);
   if (!taken) listener_.gave_up(taken.error());
+  served_ = folder_.current();
   return taken.has_value();
 }
 
 void CertificateKeeper::run() {
   if (!begin()) return;
-  Duration wait = leads_ ? Duration(0) : options_.interval;  // it may have been elected meanwhile
+  // It may have been elected or asked meanwhile.
+  Duration wait = leads_ || asked_ ? Duration(0) : options_.interval;
   while (!pause(wait)) {
     wait = options_.interval;
-    const auto renewed = refresh(wall_now());
+    const auto renewed = refresh();
     if (stopping_) return;
-    if (!renewed) {
-      log_error(renewed.error().message);
-    } else if (*renewed) {
-      log_info("the webhooks have a new certificate");
-      const auto taken = listener_.changed(folder_.current().identity);
-      if (!taken) log_error(taken.error().message);
-    }
-    if (!leads_) continue;
-    const auto spread = spread_trust();
-    if (!spread && !stopping_) log_warning(spread.error().message);
+    if (!renewed) log_error(renewed.error().message);
+    serve_and_spread();
   }
 }
 
-Result<bool> CertificateKeeper::refresh(Time now) {
-  server_failed_ = false;
-  if (options_.secret.empty()) return folder_.refresh(now);
-  RETURN_IF_ERROR(take_from_secret());
-  ASSIGN_OR_RETURN(const bool changed, folder_.refresh(now));
+void CertificateKeeper::serve_and_spread() {
+  const bool is_new = folder_.current().identity != served_.identity;
+  const Time now = client_.now();
+  const bool asked = asked_.exchange(false);
+  if (!is_new && !asked && (!leads_ || now < trust_due_)) return;
+  trust_due_ = now + options_.trust_interval;
+  const auto spread = spread_trust();
+  if (stopping_) return;
+  if (!spread) log_warning(spread.error().message);
+  if (!is_new) return;
+  // What is served is good until it runs out; then a new one that is not trusted can only be
+  // better.
+  if (!spread && client_.now() < served_.not_after) return;
+  if (spread && *spread && pause(options_.settling)) return;
+  log_info("the webhooks have a new certificate");
+  const auto taken = listener_.changed(folder_.current().identity);
+  if (!taken) return log_error(taken.error().message);
+  served_ = folder_.current();
+}
+
+Result<bool> CertificateKeeper::refresh() {
+  others_failed_ = false;
+  if (!options_.secret.empty()) RETURN_IF_ERROR(take_from_secret());
+  auto refreshed = folder_.refresh(client_.now());
+  if (options_.only_reads) others_failed_ = !refreshed;
+  if (!refreshed || options_.only_reads || options_.secret.empty()) return refreshed;
+  const bool changed = *refreshed;
   RETURN_IF_ERROR(put_into_secret());
-  ASSIGN_OR_RETURN(const bool replaced, folder_.refresh(now));
+  ASSIGN_OR_RETURN(const bool replaced, folder_.refresh(client_.now()));
   return changed || replaced;
 }
 
 Result<void> CertificateKeeper::refused(const kube::Refusal& refusal) {
-  server_failed_ = true;
+  others_failed_ = true;
   return fail(
       fmt::format("Secret {}/{}: {}", options_.secret_namespace, options_.secret, refusal.message));
 }
@@ -192,7 +240,7 @@ Result<void> CertificateKeeper::refused(const kube::Refusal& refusal) {
 Result<void> CertificateKeeper::take_from_secret() {
   auto answer =
       client_.get(kube::object_path(kSecrets, options_.secret_namespace, options_.secret));
-  if (!answer && answer.error().code == kNotFound) {
+  if (!answer && answer.error().code == kNotFound && !options_.only_reads) {
     secret_ = nullptr;
     secret_files_.clear();
     return {};
@@ -202,6 +250,8 @@ Result<void> CertificateKeeper::take_from_secret() {
   const JsonReader data = JsonReader(&*answer, "", status).object("data");
   CertificateFiles files;
   for (const std::string_view file : kFiles) {
+    // Whoever took a Secret of ours over may have left the key of our CA in it.
+    if (options_.only_reads && file == "ca.key") continue;
     auto content = from_base64(data.string(file));
     if (!content) {
       return within(fmt::format("Secret {}: data[{}]", options_.secret, file), content.error());
@@ -246,9 +296,20 @@ Result<void> CertificateKeeper::put_into_secret() {
   return {};
 }
 
-Result<void> CertificateKeeper::spread_trust() {
-  if (folder_.current().ca_bundle_pem.empty())
-    return {};  // whoever keeps the folder tells the API server
+Trust CertificateKeeper::trust() const {
+  const std::string& bundle = folder_.current().ca_bundle_pem;
+  const auto newest = serve::inspect(bundle);
+  // Only the leader takes something away, so that replicas do not fight.
+  return {
+      .ca_bundle_pem = bundle,
+      .keeps_others = !leads_ || !newest || client_.now() < serve::birth(*newest) + kOthersStay};
+}
+
+Result<bool> CertificateKeeper::spread_trust() {
+  const Trust trusted = trust();
+  if (options_.only_reads || trusted.ca_bundle_pem.empty()) {
+    return false;  // whoever keeps the certificates tells the API server
+  }
   std::vector<std::string> paths;
   for (const std::string_view plural :
        {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"}) {
@@ -259,30 +320,38 @@ Result<void> CertificateKeeper::spread_trust() {
     paths.push_back(kube::object_path(
         {"apiextensions.k8s.io", "v1", "customresourcedefinitions", false}, "", crd));
   }
-  Result<void> outcome;
+  Result<bool> outcome = false;
   for (const std::string& path : paths) {
-    auto trusted = spread_trust_to(path);
-    if (outcome && !trusted) outcome = std::move(trusted);  // the others are looked at all the same
+    auto changed = spread_trust_to(path, trusted);
+    if (!outcome) continue;  // the others are looked at all the same
+    if (!changed) {
+      outcome = std::move(changed);
+    } else if (*changed) {
+      outcome = true;
+    }
   }
   return outcome;
 }
 
-Result<void> CertificateKeeper::spread_trust_to(const std::string& path) {
-  const auto document = client_.get(path);
-  if (!document && document.error().code == kNotFound) return {};  // installed without it
-  if (!document) return fail(fmt::format("{}: {}", path, document.error().message));
-  const json::array patch =
-      trust_patch(*document, folder_.current().ca_bundle_pem, options_.folder.names);
-  if (patch.empty()) return {};
-  const auto patched = client_.patch(path, patch, {.kind = kube::PatchKind::kJson});
-  if (patched) {
-    log_info(fmt::format("{}: trusts the webhooks' certificates", path));
-    return {};
+Result<bool> CertificateKeeper::spread_trust_to(const std::string& path, const Trust& trust) {
+  for (int conflicts = 0; conflicts < kMostConflicts; ++conflicts) {
+    const auto document = client_.get(path);
+    if (!document && document.error().code == kNotFound) return false;  // installed without it
+    if (!document) return fail(fmt::format("{}: {}", path, document.error().message));
+    const json::array patch = trust_patch(*document, trust, options_.folder.names);
+    if (patch.empty()) return false;
+    const auto patched = client_.patch(path, patch, {.kind = kube::PatchKind::kJson});
+    if (patched) {
+      log_info(fmt::format("{}: trusts the webhooks' certificates", path));
+      return true;
+    }
+    const int code = patched.error().code;
+    if (code != kConflict && code != kInvalid) {
+      return fail(fmt::format("{}: {}", path, patched.error().message));
+    }
+    // Somebody changes it at this moment: what matters is how it is then.
   }
-  // Somebody changes it at this moment: the next look sees how it is then.
-  const int code = patched.error().code;
-  if (code == kConflict || code == kInvalid) return {};
-  return fail(fmt::format("{}: {}", path, patched.error().message));
+  return fail(fmt::format("{}: others change it all the time; it is tried again", path));
 }
 
 }  // namespace phalanx::manager

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 const std::vector<std::string> kNames{"hooks.ours.svc", "127.0.0.1", "::1"};
 
 json::array patch_for(std::string_view document) {
-  return trust_patch(json::parse(document), "new", kNames);
+  return trust_patch(json::parse(document), {.ca_bundle_pem = "new"}, kNames);
 }
 
 TEST(TrustPatch, EveryWebhookThatCallsUsTrustsTheBundle) {
@@ -47,6 +47,30 @@ TEST(TrustPatch, WhatTrustsItAlreadyIsLeftAlone) {
                   .empty());
   EXPECT_TRUE(patch_for(R"({"spec":{"conversion":{"strategy":"None"}}})").empty());
   EXPECT_TRUE(patch_for("{}").empty());
+}
+
+TEST(TrustPatch, AuthoritiesThatAreTrustedStayIfAsked) {
+  const Time now = parse_time("2026-01-01T00:00:00Z").value();
+  const auto authority = [&] {
+    return serve::make_authority("phalanx", now, std::chrono::hours(1))->certificate_pem;
+  };
+  const std::string before = authority();
+  const std::string ours = authority();
+  const auto trusting = [](const std::string& bundle) {
+    return json::parse(R"({"metadata":{"resourceVersion":"7"},"webhooks":[{"clientConfig":
+        {"url":"https://127.0.0.1","caBundle":")" +
+                       to_base64(bundle) + R"("}}]})");
+  };
+  const Trust both{.ca_bundle_pem = ours, .keeps_others = true};
+  const auto patch = trust_patch(trusting(before), both, kNames);
+  ASSERT_EQ(patch.size(), 2U);
+  EXPECT_EQ(patch[1].at("value").as_string(), to_base64(ours + before));
+  EXPECT_TRUE(trust_patch(trusting(ours + before), both, kNames).empty());
+  EXPECT_TRUE(trust_patch(trusting(ours), both, kNames).empty());
+  // In the end only ours.
+  const auto last = trust_patch(trusting(ours + before), {.ca_bundle_pem = ours}, kNames);
+  ASSERT_EQ(last.size(), 2U);
+  EXPECT_EQ(last[1].at("value").as_string(), to_base64(ours));
 }
 
 // The CRDs are Kueue's as much as ours: while its webhook converts them, its CA counts.
@@ -90,7 +114,9 @@ class SecretStore {
     return secret_;
   }
   [[nodiscard]] std::string file(std::string_view name) const {
-    return from_base64(std::string(secret().at("data").at(name).as_string())).value();
+    const json::value document = secret();
+    const json::value* content = document.at("data").as_object().if_contains(name);
+    return content == nullptr ? "" : from_base64(std::string(content->as_string())).value();
   }
   [[nodiscard]] int writes() const {
     const std::scoped_lock lock(mutex_);
@@ -102,6 +128,17 @@ class SecretStore {
     before_[method] = std::move(action);
   }
   void fail_with(int status) { status_ = status; }
+  // There are webhooks, which can be changed or not.
+  void register_webhooks(bool can_be_changed) {
+    const std::scoped_lock lock(mutex_);
+    webhooks_ = json::parse(R"({"metadata":{"resourceVersion":"7"},"webhooks":
+        [{"clientConfig":{"url":"https://127.0.0.1"}}]})");
+    webhooks_can_be_changed_ = can_be_changed;
+  }
+  [[nodiscard]] std::string trusted() const {
+    const std::scoped_lock lock(mutex_);
+    return webhooks_trust_;
+  }
   void hang() { hangs_ = true; }
 
  private:
@@ -120,6 +157,9 @@ class SecretStore {
     if (status_ != 0) return reply({.status = status_, .body = "{}"});
     if (const auto action = action_before(request.method)) action();
     const std::scoped_lock lock(mutex_);
+    if (request.path.contains("mutatingwebhookconfigurations")) {
+      return answer_webhooks(request, reply);
+    }
     if (request.method == "GET") {
       if (secret_.is_null()) return reply({.status = 404, .body = "{}"});
       return reply({.body = json::serialize(secret_)});
@@ -136,7 +176,21 @@ class SecretStore {
     reply({.status = 200, .body = json::serialize(secret_)});
   }
 
+  void answer_webhooks(const serve::Request& request, const serve::Reply& reply) {
+    if (webhooks_.is_null()) return reply({.status = 404, .body = "{}"});
+    if (request.method == "GET") return reply({.body = json::serialize(webhooks_)});
+    if (!webhooks_can_be_changed_) return reply({.status = 500, .body = "{}"});
+    json::value& config = webhooks_.at("webhooks").at(0).at("clientConfig");
+    const json::value bundle = json::parse(request.body).at(1).at("value");
+    config.as_object()["caBundle"] = bundle;
+    webhooks_trust_ = from_base64(std::string(bundle.as_string())).value();
+    reply({.body = json::serialize(webhooks_)});
+  }
+
   mutable std::mutex mutex_;
+  json::value webhooks_;
+  bool webhooks_can_be_changed_ = false;
+  std::string webhooks_trust_;
   json::value secret_;
   int version_ = 0;
   int writes_ = 0;
@@ -150,14 +204,16 @@ class SecretStore {
 // A keeper that looks every few milliseconds, and what it told.
 class Replica {
  public:
-  Replica(const SecretStore& store, const std::string& folder)
+  Replica(const SecretStore& store, const std::string& folder, bool only_reads = false)
       : folder_(folder),
         keeper_({.access = store.access(),
                  .folder = {.path = folder, .names = kNames},
                  .secret_namespace = "ours",
                  .secret = "certificates",
+                 .only_reads = only_reads,
                  .retry = milliseconds(5),
-                 .interval = milliseconds(5)}) {
+                 .interval = milliseconds(5),
+                 .settling = milliseconds(1)}) {
     keeper_.start({.changed = [this](const serve::Identity& identity) -> Result<void> {
                      const std::scoped_lock lock(mutex_);
                      identity_ = identity.certificate_pem;
@@ -170,6 +226,11 @@ class Replica {
                        }});
   }
 
+  // What it serves at this moment.
+  [[nodiscard]] std::string served() {
+    const std::scoped_lock lock(mutex_);
+    return identity_;
+  }
   // What it serves; waits until there is something other than that.
   std::string identity(const std::string& other_than = "") {
     eventually([&] { return identity_ != other_than; });
@@ -213,6 +274,17 @@ class CertificateKeeperTest : public testing::Test {
   ~CertificateKeeperTest() override { std::filesystem::remove_all(home_); }
 
   std::string folder(const std::string& name) const { return (home_ / name).string(); }
+  // As somebody makes them: all four files.
+  CertificateFiles made_elsewhere(const std::string& name) const {
+    SecretStore elsewhere;
+    Replica other(elsewhere, folder(name));
+    [[maybe_unused]] const std::string made = other.identity();
+    CertificateFiles files;
+    for (const char* file : {"ca.crt", "ca.key", "tls.crt", "tls.key"}) {
+      files[file] = elsewhere.file(file);
+    }
+    return files;
+  }
 
   std::filesystem::path home_;
   SecretStore store_;
@@ -231,15 +303,7 @@ TEST_F(CertificateKeeperTest, ReplicasServeOneCertificate) {
 }
 
 TEST_F(CertificateKeeperTest, WhoeverIsFasterIsRight) {
-  CertificateFiles others;
-  {
-    SecretStore elsewhere;
-    Replica other(elsewhere, folder("other"));
-    [[maybe_unused]] const std::string made = other.identity();
-    for (const char* file : {"ca.crt", "ca.key", "tls.crt", "tls.key"}) {
-      others[file] = elsewhere.file(file);
-    }
-  }
+  CertificateFiles others = made_elsewhere("other");
   store_.before("POST", [&] { store_.put(others); });
   Replica slow(store_, folder("a"));
   EXPECT_EQ(slow.identity(), others["tls.crt"]);
@@ -261,17 +325,32 @@ TEST_F(CertificateKeeperTest, AFolderThatIsEmptiedIsFilledFromTheSecret) {
 
 // Somebody else's certificates are only read, whatever the folder had before.
 TEST_F(CertificateKeeperTest, ASecretWithoutTheKeyOfItsCaIsSomebodyElses) {
-  CertificateFiles others;
-  {
-    SecretStore elsewhere;
-    Replica other(elsewhere, folder("a"));
-    [[maybe_unused]] const std::string made = other.identity();
-    for (const char* file : {"ca.crt", "tls.crt", "tls.key"}) others[file] = elsewhere.file(file);
-  }
+  CertificateFiles others = made_elsewhere("a");
+  others.erase("ca.key");
   ASSERT_TRUE(std::filesystem::exists(folder("a") + "/ca.key"));
   store_.put(others);
   Replica replica(store_, folder("a"));
   EXPECT_EQ(replica.identity(), others["tls.crt"]);
+  EXPECT_FALSE(std::filesystem::exists(replica.path("ca.key")));
+  EXPECT_EQ(store_.writes(), 0);
+}
+
+// cert-manager: it makes the Secret when it comes to it, and replaces what is in it.
+TEST_F(CertificateKeeperTest, WhatSomebodyElseKeepsIsWaitedForAndFollowed) {
+  CertificateFiles first = made_elsewhere("x");
+  const CertificateFiles second = made_elsewhere("y");
+  Replica replica(store_, folder("a"), true);
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(replica.served(), "");
+  store_.put({});  // a Secret that is not filled yet
+  std::this_thread::sleep_for(milliseconds(50));
+  EXPECT_EQ(replica.served(), "");
+  first.erase("ca.key");
+  store_.put(first);
+  EXPECT_EQ(replica.identity(), first["tls.crt"]);
+  // The key of a CA that was ours once changes nothing.
+  store_.put(second);
+  EXPECT_EQ(replica.identity(first["tls.crt"]), second.at("tls.crt"));
   EXPECT_FALSE(std::filesystem::exists(replica.path("ca.key")));
   EXPECT_EQ(store_.writes(), 0);
 }
@@ -291,6 +370,22 @@ TEST_F(CertificateKeeperTest, AServerThatFailsIsTriedAgain) {
   std::this_thread::sleep_for(milliseconds(50));
   store_.fail_with(0);
   EXPECT_FALSE(replica.identity().empty());
+}
+
+// Also if nobody leads: whoever has it sees to it first.
+TEST_F(CertificateKeeperTest, ANewCertificateIsServedOnceItIsTrusted) {
+  Replica replica(store_, folder("a"));
+  const std::string first = replica.identity();
+  const std::string first_authority = store_.file("ca.crt");
+  store_.register_webhooks(false);
+  store_.put({{"ca.key", store_.file("ca.key")}});  // the authority is lost: there will be another
+  replica.eventually([&] { return store_.file("ca.crt") != ""; });
+  std::this_thread::sleep_for(milliseconds(100));
+  EXPECT_EQ(replica.identity(), first);
+  store_.register_webhooks(true);
+  EXPECT_NE(replica.identity(first), first);
+  EXPECT_NE(store_.file("ca.crt"), first_authority);
+  EXPECT_EQ(store_.trusted(), store_.file("ca.crt"));
 }
 
 TEST_F(CertificateKeeperTest, AFolderThatCannotBeIsTheEnd) {

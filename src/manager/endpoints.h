@@ -1,10 +1,15 @@
 // What the process serves: webhooks over HTTPS, health and metrics.
 //
+// Health is open to everybody and says no more than ok. Metrics and the account are for those whom
+// the API server knows and lets (kube/access_review.h), over HTTPS with the certificate of the
+// webhooks: a bearer token must not cross a network in the clear.
+//
 // Webhook paths take well-formed reviews and nothing else. What they have to know of the cluster
 // they ask the deciding thread; an answer that does not come in time is a 503, which the API server
 // shows to whoever created the object.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -13,6 +18,7 @@
 #include "core/adapter.h"
 #include "manager/api_side.h"
 #include "manager/certificate_keeper.h"
+#include "manager/meters.h"
 #include "manager/settings.h"
 #include "serve/server.h"
 
@@ -20,37 +26,58 @@ namespace phalanx::manager {
 
 class Endpoints {
  public:
-  // Health and metrics listen when it returns. The webhooks follow when they have a certificate,
-  // which the decider is told (Listening); if they cannot, it is told to stop.
+  // Health listens when it returns. Webhooks and metrics follow when they have a certificate, which
+  // the decider is told (Listening); if they cannot, it is told to stop.
   static Result<std::unique_ptr<Endpoints>> start(const kube::ClusterAccess& access,
                                                   const ProcessSettings& settings,
                                                   const core::Adapters& adapters, ApiSide& api,
-                                                  Mailbox<Message>& decider);
+                                                  Meters& meters, Mailbox<Message>& decider);
 
   // The leader sees to it that the API server trusts the webhooks.
   void lead(bool leads) { certificates_.lead(leads); }
+  // Nobody converts objects that are stored in an older version, so that they cannot be listed, and
+  // nobody becomes ready who could. Conversion needs to know nothing of the cluster: from here on
+  // this replica counts as ready, so that a Service leads to it, and is trusted without leading.
+  // About Jobs it answers 503 until it knows the queues; nobody else could answer them either.
+  void convert_now();
+  // Webhooks are answered as before, but clients are sent elsewhere.
+  void drain();
   void stop();
 
  private:
   Endpoints(const kube::ClusterAccess& access, const ProcessSettings& settings,
-            const core::Adapters& adapters, ApiSide& api, Mailbox<Message>& decider);
+            const core::Adapters& adapters, ApiSide& api, Meters& meters,
+            Mailbox<Message>& decider);
 
-  Result<void> listen();
+  Result<void> serve_health();
   void keep_certificates();
   // With this certificate, from now on.
+  Result<void> use_identity(const serve::Identity& identity);
   Result<void> serve_webhooks(const serve::Identity& identity);
+  Result<void> serve_metrics(const serve::Identity& identity);
+  // Replies the same, and counts it.
+  [[nodiscard]] serve::Reply counted(std::string path, const serve::Reply& reply);
   void answer_webhook(const serve::Request& request, const serve::Reply& reply);
   void answer_health(const serve::Request& request, const serve::Reply& reply);
   void answer_metrics(const serve::Request& request, const serve::Reply& reply);
+  void scrape(const serve::Reply& reply);
+  void show_account(const serve::Reply& reply);
 
   const ProcessSettings settings_;
   const core::Adapters& adapters_;
   ApiSide& api_;
+  Meters& meters_;
   Mailbox<Message>& decider_;
   const admission::Webhooks webhooks_;
+  std::atomic<Time> certificate_expires_ = Time{};
+  std::atomic<bool> converts_early_ = false;
+  std::atomic<bool> serves_webhooks_ = false;
   std::unique_ptr<serve::Server> webhook_server_;
   std::unique_ptr<serve::Server> health_server_;
   std::unique_ptr<serve::Server> metrics_server_;
+  // Of reviews that wait for the deciding thread; shared with them, because some outlive this.
+  const std::shared_ptr<std::atomic<size_t>> waiting_bytes_ =
+      std::make_shared<std::atomic<size_t>>(0);
   CertificateKeeper certificates_;  // last: it hands what it renews to the server
 };
 

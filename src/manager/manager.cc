@@ -5,12 +5,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <random>
+#include <thread>
 
 #include "base/file.h"
-#include "base/wall_clock.h"
 #include "jobs/batch_job.h"
 #include "manager/log.h"
 
@@ -22,6 +23,10 @@ constexpr size_t kMailboxSize = 20'000;
 // How often the configuration file is looked at.
 constexpr auto kLookInterval = std::chrono::seconds(2);
 constexpr Duration kLongestWait = std::chrono::seconds(1);
+// How long those are answered who have not yet heard that this replica goes: the API server keeps
+// connections, and a Service takes a moment to forget a pod.
+constexpr Duration kLeave = std::chrono::seconds(1);
+constexpr Duration kAnswerInterval = std::chrono::milliseconds(10);
 
 uint64_t random_seed() {
   std::random_device device;
@@ -37,6 +42,18 @@ std::string host_name() {
 // Two replicas that are given one name are still two: both would take the lease for theirs.
 std::string unlike_any_other(const std::string& name) {
   return fmt::format("{}_{:08x}", name, random_seed() & 0xFFFFFFFF);
+}
+
+std::string_view name_of(core::Task task) {
+  switch (task) {
+    case core::Task::kPlace:
+      return "place";
+    case core::Task::kReplace:
+      return "replace";
+    case core::Task::kUngate:
+      return "ungate";
+  }
+  return "";
 }
 
 }  // namespace
@@ -60,7 +77,9 @@ Manager::Manager(kube::ClusterAccess access, ManagerOptions options, Settings se
       settings_(std::move(settings)),
       configuration_text_(std::move(configuration_text)),
       adapters_(jobs::all_adapters()),
-      mailbox_(kMailboxSize) {}
+      mailbox_(kMailboxSize),
+      workload_meter_(meters_.registry),
+      task_timer_(meters_) {}
 
 Manager::~Manager() {
   mailbox_.close();
@@ -75,11 +94,41 @@ core::Core& Manager::informed() {
   return listed_ || !previous_ ? *core_ : *previous_;
 }
 
+void TaskTimer::begins(core::Task /*task*/) {
+  begun_ = kube::MonotonicClock::now();
+}
+
+void TaskTimer::ends(core::Task task) {
+  meters_.task_seconds.add({{"task", std::string(name_of(task))}},
+                           kube::MonotonicClock::now() - begun_);
+}
+
+Standing Manager::standing() const {
+  std::string role = leads_ ? "leader" : "follower";
+  if (!settings_.process.elect_leader) role = "standalone";
+  return {ever_ready_, std::move(role)};
+}
+
+void Manager::measure(const core::Event& event) {
+  if (const auto* changed = std::get_if<core::ObjectChanged>(&event)) {
+    const auto* workload = std::get_if<api::Workload>(&changed->object.body);
+    if (workload == nullptr) return;
+    workload_meter_.saw(*workload, informed().state(), standing().role, api_->now(), ever_listed_);
+  } else if (const auto* deleted = std::get_if<core::ObjectDeleted>(&event)) {
+    if (deleted->key.kind == api::Kind::kWorkload) {
+      workload_meter_.forget(core::full_name(deleted->key));
+    }
+  } else if (const auto* listed = std::get_if<core::Listed>(&event)) {
+    if (listed->kind == api::Kind::kWorkload) workload_meter_.keep_only(listed->keys);
+  }
+}
+
 void Manager::begin_life() {
   if (listed_) previous_ = std::move(core_);
   ++life_;
   listed_ = false;
   core_ = std::make_unique<core::Core>(settings_.core, adapters_);
+  core_->set_probe(&task_timer_);
   events_.clear();
   earliest_.reset();
   wake_at_.reset();
@@ -97,9 +146,9 @@ Result<void> Manager::run(const std::function<void()>& ready) {
       fmt::format("{}: API server {} by {}", options_.identity, access_.server, access_.origin));
   api_ = std::make_unique<ApiSide>(
       access_, adapters_, ApiSideOptions{settings_.process, options_.identity, random_seed()},
-      mailbox_);
-  ASSIGN_OR_RETURN(endpoints_,
-                   Endpoints::start(access_, settings_.process, adapters_, *api_, mailbox_));
+      meters_, mailbox_);
+  ASSIGN_OR_RETURN(endpoints_, Endpoints::start(access_, settings_.process, adapters_, *api_,
+                                                meters_, mailbox_));
   begin_life();
   bool goes_on = true;
   while (goes_on) {
@@ -114,6 +163,7 @@ Result<void> Manager::run(const std::function<void()>& ready) {
     }
   }
   log_info("stopping");
+  if (ever_ready_ && !failure_) take_leave();
   // Nobody takes from it any more: whoever wants to put something must not wait for room.
   mailbox_.close();
   api_->stop();
@@ -123,24 +173,50 @@ Result<void> Manager::run(const std::function<void()>& ready) {
   return {};
 }
 
+void Manager::take_leave() {
+  api_->begin_to_stop();
+  endpoints_->drain();
+  const auto end = kube::MonotonicClock::now() + kLeave;
+  while (kube::MonotonicClock::now() < end) answer_questions();
+  // Whoever still has a request under way waits for the answer, and the servers for both.
+  std::atomic<bool> closed = false;
+  const std::jthread closing([&] {
+    endpoints_->stop();
+    closed = true;
+  });
+  while (!closed) answer_questions();
+}
+
+void Manager::answer_questions() {
+  for (Message& message : mailbox_.take(kAnswerInterval)) {
+    if (auto* question = std::get_if<Question>(&message)) question->ask(informed(), standing());
+  }
+}
+
 bool Manager::take_in(Message& message) {
   if (auto* arrived = std::get_if<Arrived>(&message)) {
     if (arrived->life != life_) return true;
     if (!earliest_ || arrived->at < *earliest_) earliest_ = arrived->at;
+    measure(arrived->event);
     events_.push_back(std::move(arrived->event));
   } else if (auto* listed = std::get_if<AllListed>(&message)) {
     if (listed->life == life_) all_listed();
-  } else if (std::holds_alternative<Elected>(message)) {
+  } else if (std::holds_alternative<NobodyConverts>(message)) {
+    endpoints_->convert_now();
+  } else if (const auto* elected = std::get_if<Elected>(&message)) {
     leads_ = true;
     endpoints_->lead(true);
+    if (elected->doubtful && listed_) begin_life();
     lead();
   } else if (auto* deposed = std::get_if<Deposed>(&message)) {
     log_warning(fmt::format("leads no more: {}", deposed->why));
     leads_ = false;
     endpoints_->lead(false);
-    begin_life();
+    // What is still being listed has decided nothing, and goes on: a network that is slow would
+    // otherwise never let it come to an end.
+    if (listed_) begin_life();
   } else if (auto* question = std::get_if<Question>(&message)) {
-    question->ask(informed(), ever_ready_);
+    question->ask(informed(), standing());
   } else if (std::holds_alternative<Listening>(message)) {
     listening_ = true;
     become_ready();
@@ -154,6 +230,7 @@ bool Manager::take_in(Message& message) {
 void Manager::all_listed() {
   step();  // what was listed is known from here on
   listed_ = true;
+  ever_listed_ = true;
   previous_.reset();
   become_ready();
   lead();
@@ -174,12 +251,22 @@ void Manager::lead() {
 }
 
 void Manager::step() {
-  // Nobody's clock goes backwards here.
-  now_ = std::max(now_, wall_now());
-  const bool due = wake_at_ && *wake_at_ <= now_;
+  // Nobody's clock goes backwards here. Before the first event the API server has not told the
+  // time.
+  const Time now = std::max(now_, api_->now());
+  const bool due = wake_at_ && *wake_at_ <= now;
   if (events_.empty() && !due) return;
+  now_ = now;
   const auto caused_at = std::exchange(earliest_, std::nullopt);
+  const kube::Instant begun = kube::MonotonicClock::now();
   core::Output output = core_->step(now_, std::exchange(events_, {}));
+  const auto took = kube::MonotonicClock::now() - begun;
+  meters_.step_seconds.add({}, took);
+  for (const auto& [sort, count] : output.tally) {
+    meters_.decisions.add({{"decision", sort.what}, {"cause", sort.cause}},
+                          static_cast<double>(count));
+  }
+  workload_meter_.decided(output.tally, standing().role, took);
   wake_at_ = output.wake_at;
   std::string lines;
   for (const std::string& line : output.journal) lines += line + "\n";
@@ -194,8 +281,7 @@ void Manager::step() {
 Duration Manager::until_next() const {
   Duration wait = kLongestWait;
   if (wake_at_) {
-    const auto now = wall_now();
-    wait = std::clamp(*wake_at_ - now, Duration(0), wait);
+    wait = std::clamp(*wake_at_ - std::max(now_, api_->now()), Duration(0), wait);
   }
   return wait;
 }

@@ -21,7 +21,9 @@
 #include "kube/cluster_access.h"
 #include "manager/api_side.h"
 #include "manager/endpoints.h"
+#include "manager/meters.h"
 #include "manager/settings.h"
+#include "manager/workload_meter.h"
 
 namespace phalanx::manager {
 
@@ -30,6 +32,18 @@ struct ManagerOptions {
   Overrides overrides;
   std::string identity;  // empty: the host's name; something random is added to either
   std::string journal;   // a file that every decision is appended to; empty: none
+};
+
+// Measures tasks of the core for the meters.
+class TaskTimer final : public core::Probe {
+ public:
+  explicit TaskTimer(Meters& meters) : meters_(meters) {}
+  void begins(core::Task task) override;
+  void ends(core::Task task) override;
+
+ private:
+  Meters& meters_;
+  kube::Instant begun_{};
 };
 
 class Manager {
@@ -50,6 +64,8 @@ class Manager {
           std::string configuration_text);
 
   void begin_life();
+  void measure(const core::Event& event);
+  [[nodiscard]] Standing standing() const;
   // Whether to go on.
   bool take_in(Message& message);
   void all_listed();
@@ -57,6 +73,9 @@ class Manager {
   void lead();
   void step();
   void look_after_configuration();
+  // Answers those who still ask here, while the lease is given up.
+  void take_leave();
+  void answer_questions();
   [[nodiscard]] Duration until_next() const;
   // The core that is asked: the new one as soon as it knows everything.
   [[nodiscard]] core::Core& informed();
@@ -67,6 +86,9 @@ class Manager {
   std::string configuration_text_;
   const core::Adapters adapters_;
   Mailbox<Message> mailbox_;
+  Meters meters_;
+  WorkloadMeter workload_meter_;
+  TaskTimer task_timer_;
   std::unique_ptr<ApiSide> api_;
   std::unique_ptr<Endpoints> endpoints_;
 
@@ -76,6 +98,7 @@ class Manager {
   bool listed_ = false;
   bool listening_ = false;
   bool leads_ = false;
+  bool ever_listed_ = false;
   bool ever_ready_ = false;
   Time now_{};
   std::vector<core::Event> events_;  // for the next step

@@ -56,9 +56,13 @@ void read_names(const JsonReader& file, ProcessSettings& process) {
   process.lease_name = election.string("resourceName", process.lease_name);
   process.lease_namespace = election.string("resourceNamespace", process.lease_namespace);
   const Part certificates(file, "internalCertManagement", true,
-                          {"webhookServiceName", "webhookSecretName"});
+                          {"enable", "webhookServiceName", "webhookSecretName",
+                           "certificateValidity", "authorityValidity"});
+  process.keeps_certificates = certificates->boolean("enable", true);
   process.webhook_service = certificates->string("webhookServiceName", process.webhook_service);
   process.webhook_secret = certificates->string("webhookSecretName");
+  read_duration(*certificates, "certificateValidity", process.certificate_validity);
+  read_duration(*certificates, "authorityValidity", process.authority_validity);
 }
 
 void warn_of_names(const JsonReader& file, const std::string& name,
@@ -108,6 +112,13 @@ Result<void> check(const ProcessSettings& process) {
         "shorter than leaseDuration ({})",
         format_duration(process.retry_period), format_duration(process.renew_deadline),
         format_duration(process.lease_duration)));
+  }
+  if (process.certificate_validity > process.authority_validity) {
+    return fail(
+        fmt::format("internalCertManagement: certificateValidity ({}) must not be longer than "
+                    "authorityValidity ({})",
+                    format_duration(process.certificate_validity),
+                    format_duration(process.authority_validity)));
   }
   if (process.writes_per_second < 0) {
     return fail("clientConnection.qps: must not be negative; 0 is no limit");
@@ -178,6 +189,11 @@ std::string needing_restart(const ProcessSettings& before, const ProcessSettings
   differ(before.webhook_service, after.webhook_service,
          "internalCertManagement.webhookServiceName");
   differ(before.webhook_secret, after.webhook_secret, "internalCertManagement.webhookSecretName");
+  differ(before.keeps_certificates, after.keeps_certificates, "internalCertManagement.enable");
+  differ(before.certificate_validity, after.certificate_validity,
+         "internalCertManagement.certificateValidity");
+  differ(before.authority_validity, after.authority_validity,
+         "internalCertManagement.authorityValidity");
   differ(before.health_address, after.health_address, "health.healthProbeBindAddress");
   differ(before.metrics_address, after.metrics_address, "metrics.bindAddress");
   return names;

@@ -13,6 +13,7 @@
 #include "core/configuration.h"
 #include "kube/elector.h"
 #include "kube/writer.h"
+#include "serve/certificate_rotation.h"
 
 namespace phalanx::manager {
 
@@ -33,8 +34,12 @@ struct ProcessSettings {
   std::string webhook_service = "phalanx-webhook";
   // Replicas share their certificates in this Secret; "": each has its own.
   std::string webhook_secret;
+  // Otherwise somebody else makes these certificates, and tells API servers whom to trust.
+  bool keeps_certificates = true;
+  Duration certificate_validity = serve::RotationPolicy{}.certificate_lifetime;
+  Duration authority_validity = serve::RotationPolicy{}.authority_lifetime;
   std::string health_address = ":8081";
-  std::string metrics_address = "127.0.0.1:8080";
+  std::string metrics_address = ":8443";
 
   bool operator==(const ProcessSettings&) const = default;
 };

@@ -38,7 +38,8 @@ leaderElection: {leaderElect: true, resourceName: lock, leaseDuration: 30s, rene
                  retryPeriod: 5s}
 clientConnection: {qps: 50.5, burst: 100}
 webhook: {port: 1234, host: 127.0.0.1, certDir: /certs}
-internalCertManagement: {webhookServiceName: hooks, webhookSecretName: certs}
+internalCertManagement: {enable: false, webhookServiceName: hooks, webhookSecretName: certs,
+                         certificateValidity: 720h, authorityValidity: 8760h}
 health: {healthProbeBindAddress: ':1'}
 metrics: {bindAddress: ':2'}
 featureGates: {TASBalancedPlacement: true}
@@ -71,12 +72,16 @@ TEST(Settings, NamesAreTakenFromOurOwnFileAlone) {
   EXPECT_EQ(ours->process.lease_name, "lock");
   EXPECT_EQ(ours->process.webhook_service, "hooks");
   EXPECT_EQ(ours->process.webhook_secret, "certs");
+  EXPECT_FALSE(ours->process.keeps_certificates);
+  EXPECT_EQ(ours->process.certificate_validity, std::chrono::hours(720));
+  EXPECT_EQ(ours->process.authority_validity, std::chrono::hours(8760));
   const auto kueues = read(std::string(kKueues) + kAll);
   ASSERT_TRUE(kueues);
   EXPECT_EQ(kueues->process.lease_namespace, ProcessSettings().lease_namespace);
   EXPECT_EQ(kueues->process.lease_name, ProcessSettings().lease_name);
   EXPECT_EQ(kueues->process.webhook_service, ProcessSettings().webhook_service);
   EXPECT_EQ(kueues->process.webhook_secret, "");
+  EXPECT_TRUE(kueues->process.keeps_certificates);
   ASSERT_EQ(kueues->warnings.size(), 4U);
   EXPECT_EQ(
       kueues->warnings[1],
@@ -157,6 +162,9 @@ TEST(Settings, BadValuesAreNamed) {
             "(10s), and that shorter than leaseDuration (5s)");
   EXPECT_EQ(error_of(head + "clientConnection: {qps: -1}"),
             "config.yaml: clientConnection.qps: must not be negative; 0 is no limit");
+  EXPECT_EQ(error_of(head + "internalCertManagement: {authorityValidity: 24h}"),
+            "config.yaml: internalCertManagement: certificateValidity (8760h) must not be longer "
+            "than authorityValidity (24h)");
   EXPECT_EQ(error_of(head + "clientConnection: {qps: many}"),
             "config.yaml: clientConnection.qps: must be a number");
 }

@@ -1,0 +1,98 @@
+// Counts what happens to Workloads and how long they wait, under Kueue's names
+// (docs/reference/metrics.md): by comparing each Workload with what it was when last seen.
+//
+// What is counted is what the API server has, whoever wrote it, so that all replicas count the
+// same. What was there before a process started is not counted by it.
+//
+// For the deciding thread. Costs some hundred bytes for each Workload.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "api/workload.h"
+#include "core/journal.h"
+#include "core/state.h"
+#include "manager/meters.h"
+
+namespace phalanx::manager {
+
+class WorkloadMeter {
+ public:
+  explicit WorkloadMeter(MeterRegistry& registry);
+
+  // `role` is that of this replica: leader, follower or standalone. `counts` is false while
+  // everything is listed for the first time.
+  void saw(const api::Workload& workload, const core::State& state, const std::string& role,
+           Time now, bool counts);
+  void forget(const std::string& full_name) { known_.erase(full_name); }
+  // Everything there is: the others have gone unnoticed.
+  void keep_only(const std::set<api::ObjectKey>& workloads);
+  void decided(const core::DecisionTally& tally, const std::string& role,
+               std::chrono::microseconds step_took);
+
+ private:
+  // A counter and a duration are kept by ClusterQueue and by LocalQueue.
+  struct Counted {
+    Counted(MeterRegistry& registry, const std::string& name, const std::string& help);
+    CounterFamily cluster_queue;
+    CounterFamily local_queue;
+  };
+  struct Timed {
+    Timed(MeterRegistry& registry, const std::string& name, const std::string& help);
+    DurationFamily cluster_queue;
+    DurationFamily local_queue;
+  };
+  // What was last seen of a Workload.
+  struct Known {
+    std::string uid;
+    bool reserved = false;
+    bool admitted = false;
+    bool ready = false;
+    bool finished = false;
+    Time ready_since{};
+    std::optional<Time> recovers_since;
+    std::string cluster_queue;
+    std::map<std::pair<std::string, std::string>, int32_t> evictions;
+  };
+  // How one is named in labels.
+  struct Place {
+    Labels cluster_queue;
+    Labels local_queue;
+  };
+
+  static Known known_of(const api::Workload& workload);
+  static Place place_of(const api::Workload& workload, const std::string& queue,
+                        const std::string& role);
+  void count_new(const api::Workload& workload, const core::State& state, const std::string& role);
+  void count_admission(const api::Workload& workload, const core::State& state, const Known& before,
+                       const Place& place, Time now);
+  void count_end(const api::Workload& workload, const Known& before, const Place& place, Time now);
+  void count_evictions(const api::Workload& workload, const Known& before, const Place& place,
+                       Time now);
+
+  std::map<std::string, Known> known_;
+  Counted reserved_;
+  Timed reserved_wait_;
+  Counted admitted_;
+  CounterFamily cohort_admitted_;
+  Timed admission_wait_;
+  Timed checks_wait_;
+  Timed ready_wait_;
+  Timed admitted_until_ready_;
+  Counted evicted_;
+  CounterFamily evicted_once_;
+  CounterFamily preempted_;
+  DurationFamily ready_to_evicted_;
+  DurationFamily eviction_latency_;
+  Counted finished_;
+  Timed execution_;
+  DurationFamily creation_latency_;
+  DurationFamily recovery_;
+  CounterFamily attempts_;
+  DurationFamily attempt_seconds_;
+};
+
+}  // namespace phalanx::manager

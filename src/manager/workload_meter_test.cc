@@ -1,0 +1,150 @@
+#include "manager/workload_meter.h"
+
+#include <fmt/format.h>
+
+#include "manager/scrape_testing.h"
+
+namespace phalanx::manager {
+namespace {
+
+constexpr std::string_view kQueue =
+    R"({cluster_queue="all",priority_class="high",replica_role="leader"})";
+constexpr std::string_view kLocal =
+    R"({name="main",namespace="ml",priority_class="high",replica_role="leader"})";
+
+class WorkloadMeterTest : public ScrapeFixture {
+ protected:
+  // Of the Workload ml/train, created a minute before now_.
+  void tell_status(std::string_view status, bool counts = true) {
+    tell(
+        fmt::format(
+            "{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {{name: train, "
+            "namespace: ml, creationTimestamp: '2026-01-01T00:00:00Z'}}, spec: {{queueName: main, "
+            "priorityClassRef: {{group: kueue.x-k8s.io, kind: WorkloadPriorityClass, name: high}}, "
+            "podSets: [{{name: main, count: 1, template: {{spec: {{containers: [{{name: c, image: "
+            "i}}]}}}}}}]}}, status: {{{}}}}}",
+            status),
+        counts);
+  }
+  static std::string condition(std::string_view type, bool holds, std::string_view time,
+                               std::string_view reason = "Why") {
+    return fmt::format(
+        "{{type: {}, status: '{}', lastTransitionTime: '2026-01-01T{}Z', reason: {}, message: m}}",
+        type, holds ? "True" : "False", time, reason);
+  }
+  static std::string admission(const std::string& conditions) {
+    return "admission: {clusterQueue: all, podSetAssignments: [{name: main, count: 1}]}, "
+           "conditions: [" +
+           conditions + "]";
+  }
+  static std::string name(std::string_view metric, std::string_view labels) {
+    return fmt::format("kueue_{}{}", metric, labels);
+  }
+};
+
+TEST_F(WorkloadMeterTest, AdmissionIsCountedOnceAndMeasured) {
+  tell_status("");
+  const std::string reserved = condition("QuotaReserved", true, "00:01:00");
+  tell_status(admission(reserved));
+  now_ += std::chrono::seconds(30);
+  const std::string admitted = reserved + ", " + condition("Admitted", true, "00:01:30");
+  tell_status(admission(admitted));
+  tell_status(admission(admitted));
+  expect({{name("quota_reserved_workloads_total", kQueue), "1"},
+          {name("quota_reserved_wait_time_seconds_sum", kQueue), "60"},
+          {name("admitted_workloads_total", kQueue), "1"},
+          {name("local_queue_admitted_workloads_total", kLocal), "1"},
+          {name("admission_wait_time_seconds_sum", kQueue), "90"},
+          {name("local_queue_admission_wait_time_seconds_sum", kLocal), "90"},
+          {name("admission_checks_wait_time_seconds_sum", kQueue), "30"}});
+}
+
+TEST_F(WorkloadMeterTest, WhatWasThereBeforeIsNotCounted) {
+  const std::string admitted =
+      condition("QuotaReserved", true, "00:00:10") + ", " + condition("Admitted", true, "00:00:10");
+  tell_status(admission(admitted), false);
+  tell_status(admission(admitted));
+  EXPECT_FALSE(series().contains(name("admitted_workloads_total", kQueue)));
+  tell_status(admission(admitted + ", " + condition("PodsReady", true, "00:01:00")));
+  expect({{name("admitted_until_ready_wait_time_seconds_sum", kQueue), "50"},
+          {name("ready_wait_time_seconds_sum", kQueue), "60"}});
+}
+
+TEST_F(WorkloadMeterTest, RecoveryIsNoStart) {
+  const std::string admitted = condition("QuotaReserved", true, "00:00:10") + ", " +
+                               condition("Admitted", true, "00:00:10") + ", ";
+  tell_status(admission(admitted + condition("PodsReady", true, "00:00:20")), false);
+  tell_status(admission(admitted + condition("PodsReady", false, "00:00:40", "WaitForRecovery")));
+  tell_status(admission(admitted + condition("PodsReady", true, "00:01:00", "Recovered")));
+  expect({{"phalanx_recovery_seconds_sum", "20"}, {"phalanx_recovery_seconds_count", "1"}});
+  EXPECT_FALSE(series().contains(name("ready_wait_time_seconds_sum", kQueue)));
+}
+
+TEST_F(WorkloadMeterTest, EvictionsAreCountedByReason) {
+  const std::string held = condition("QuotaReserved", true, "00:00:10") + ", " +
+                           condition("Admitted", true, "00:00:10") + ", " +
+                           condition("PodsReady", true, "00:00:20");
+  tell_status(admission(held), false);
+  const std::string stats =
+      "schedulingStats: {evictions: [{reason: PodsReadyTimeout, underlyingCause: WaitForStart, "
+      "count: 1}]}";
+  const std::string evicted = condition("Evicted", true, "00:01:00", "PodsReadyTimeout");
+  tell_status(admission(held + ", " + evicted) + ", " + stats);
+  now_ += std::chrono::seconds(5);
+  tell_status("conditions: [" + condition("QuotaReserved", false, "00:01:05") + ", " + evicted +
+              "], " + stats);
+  const std::string why =
+      R"({cluster_queue="all",priority_class="high",reason="PodsReadyTimeout",replica_role="leader",)"
+      R"(underlying_cause="WaitForStart"})";
+  expect({{name("evicted_workloads_total", why), "1"},
+          {name("evicted_workloads_once_total", why), "1"},
+          {name("pods_ready_to_evicted_time_seconds_sum",
+                R"({cluster_queue="all",reason="PodsReadyTimeout",replica_role="leader",)"
+                R"(underlying_cause="WaitForStart"})"),
+           "40"},
+          {name("workload_eviction_latency_seconds_sum",
+                R"({cluster_queue="all",reason="PodsReadyTimeout",replica_role="leader"})"),
+           "5"}});
+  // For the same reason again: counted, but not as another one that it happened to.
+  tell_status(
+      "schedulingStats: {evictions: [{reason: PodsReadyTimeout, underlyingCause: "
+      "WaitForStart, count: 3}]}");
+  expect({{name("evicted_workloads_once_total", why), "1"}});
+}
+
+TEST_F(WorkloadMeterTest, TheEndIsCounted) {
+  const std::string admitted =
+      condition("QuotaReserved", true, "00:00:10") + ", " + condition("Admitted", true, "00:00:10");
+  tell_status(admission(admitted), false);
+  tell_status(admission(admitted + ", " + condition("Finished", true, "00:01:00")) +
+              ", accumulatedPastExecutionTimeSeconds: 100");
+  expect({{name("finished_workloads_total", kQueue), "1"},
+          {name("execution_time_seconds_sum", kQueue), "150"},
+          {name("local_queue_execution_time_seconds_count", kLocal), "1"}});
+}
+
+TEST_F(WorkloadMeterTest, AnotherOneOfTheSameNameBeginsAnew) {
+  tell_status(admission(condition("QuotaReserved", true, "00:01:00")));
+  workloads_.forget("ml/train");
+  tell_status(admission(condition("QuotaReserved", true, "00:01:00")));
+  expect({{name("quota_reserved_workloads_total", kQueue), "2"}});
+  workloads_.keep_only({});
+  tell_status(admission(condition("QuotaReserved", true, "00:01:00")));
+  expect({{name("quota_reserved_workloads_total", kQueue), "3"}});
+}
+
+TEST_F(WorkloadMeterTest, DecisionsTellAttemptsAndPreemptions) {
+  workloads_.decided({{{"admit", "", ""}, 3}, {{"refuse", "", ""}, 1}}, "leader",
+                     std::chrono::microseconds(10));
+  workloads_.decided({{{"preempt", "InClusterQueue", "all"}, 2}}, "leader",
+                     std::chrono::microseconds(10));
+  workloads_.decided({{{"start", "", ""}, 2}}, "leader", std::chrono::microseconds(10));
+  expect({{R"(kueue_admission_attempts_total{replica_role="leader",result="success"})", "1"},
+          {R"(kueue_admission_attempts_total{replica_role="leader",result="inadmissible"})", "1"},
+          {R"(kueue_preempted_workloads_total{preempting_cluster_queue="all",)"
+           R"(reason="InClusterQueue",replica_role="leader"})",
+           "2"}});
+}
+
+}  // namespace
+}  // namespace phalanx::manager
