@@ -49,6 +49,41 @@ void add_bench_soak(CLI::App& bench, Run& run) {
   command->callback([soak, &run] { run = [soak] { return bench_soak(*soak); }; });
 }
 
+void add_bench_webhooks(CLI::App& bench, Run& run) {
+  auto webhooks = std::make_shared<BenchWebhooksArguments>();
+  CLI::App* command = bench.add_subcommand(
+      "webhooks",
+      "Reviews and garbage for a running manager, at a fixed rate; checks every answer");
+  command->add_option("--url", webhooks->url, "Where its webhooks are, as https://127.0.0.1:9443")
+      ->required();
+  command->add_option("--ca", webhooks->ca, "File with the CA that its certificate is signed by")
+      ->required();
+  command->add_option("--server-name", webhooks->server_name,
+                      "That its certificate has; otherwise the host of the URL");
+  command->add_option("--rate", webhooks->rate, "Requests a second")
+      ->check(CLI::Range(1.0, 100'000.0))
+      ->capture_default_str();
+  command->add_option("--duration", webhooks->seconds, "How long, as in 30s or 2m")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, int>{{"s", 1}, {"m", 60}},
+                                        CLI::AsNumberWithUnit::CASE_SENSITIVE, "DURATION"))
+      ->check(CLI::Range(1, 3600))
+      ->capture_default_str();
+  command->add_option("--garbage", webhooks->garbage, "Percent of the requests that make no sense")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
+  command->add_option("--connections", webhooks->connections, "Connections that are kept")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--seed", webhooks->seed, "Decides all requests and their order")
+      ->capture_default_str();
+  command->add_option("--pid", webhooks->pid, "Process of the manager, for its memory and CPU time")
+      ->check(CLI::Range(1, 1 << 22));
+  command->add_option("-o,--output", webhooks->output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  command->callback([webhooks, &run] { run = [webhooks] { return bench_webhooks(*webhooks); }; });
+}
+
 }  // namespace
 
 void add_bench_command(CLI::App& app, Run& run) {
@@ -97,6 +132,7 @@ void add_bench_command(CLI::App& app, Run& run) {
 
   add_bench_preemption(*bench, run);
   add_bench_soak(*bench, run);
+  add_bench_webhooks(*bench, run);
 
   auto listing = std::make_shared<BenchListingArguments>();
   command = bench->add_subcommand(

@@ -60,6 +60,20 @@ struct BenchSoakArguments {
 };
 int bench_soak(const BenchSoakArguments& arguments);
 
+struct BenchWebhooksArguments {
+  std::string url;
+  std::string server_name;  // in its certificate; empty: the host of the URL
+  std::string ca;           // a file
+  double rate = 2000;       // requests a second
+  int seconds = 30;
+  int garbage = 10;  // percent
+  int connections = 16;
+  uint64_t seed = 1;
+  int pid = 0;  // of the manager; 0: not known
+  std::string output = "text";
+};
+int bench_webhooks(const BenchWebhooksArguments& arguments);
+
 using BenchClock = std::chrono::steady_clock;
 
 inline int64_t nanoseconds_since(BenchClock::time_point start) {

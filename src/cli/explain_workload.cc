@@ -354,7 +354,7 @@ WorkloadAnswer explain_workload(core::Core& core, const std::string& full_name) 
 WorkloadAnswer explain_job(core::Core& core, const api::ObjectKey& key) {
   const core::State& state = core.state();
   const core::Job& job = state.jobs.at(key);
-  const auto owned = state.workloads_of_job.find(job.meta.uid);
+  const auto owned = state.workloads_of_job.find(core::job_id(job.meta.namespace_, job.meta.uid));
   WorkloadAnswer answer;
   if (owned != state.workloads_of_job.end() && !owned->second.empty()) {
     answer = explain_workload(core, *owned->second.begin());

@@ -14,6 +14,7 @@
 #include "base/wall_clock.h"
 #include "base/yaml.h"
 #include "cli/command.h"
+#include "cli/kueue_cluster.h"
 #include "kube/api_client.h"
 #include "manager/settings.h"
 #include "serve/certificate_folder.h"
@@ -21,6 +22,7 @@
 namespace phalanx::cli {
 namespace {
 
+constexpr int kNotFound = 404;
 constexpr auto kPatience = std::chrono::seconds(30);
 constexpr auto kPause = std::chrono::milliseconds(200);
 
@@ -29,6 +31,8 @@ struct Arguments {
   admission::InstallationOptions installation;
   std::string certificate_folder;
   bool apply = false;
+  bool with_deployment = false;
+  bool beside_kueue = false;
   int replicas = 0;
 };
 
@@ -97,7 +101,9 @@ Result<void> make_way(kube::ApiClient& client, const json::value& document) {
   if (!crd && !kind.ends_with("WebhookConfiguration")) return {};
   ASSIGN_OR_RETURN(const std::string path, client.path_of(document));
   const auto present = client.get(path);
-  if (!present || ways_of(*present) == ways_of(document)) return {};
+  if (!present && present.error().code == kNotFound) return {};
+  if (!present) return fail(fmt::format("{}: {}", name_of(document), present.error().message));
+  if (ways_of(*present) == ways_of(document)) return {};
   const auto freed =
       crd ? client.patch(path, json::object{{"spec", json::object{{"conversion", nullptr}}}})
           : client.remove(path);
@@ -105,11 +111,40 @@ Result<void> make_way(kube::ApiClient& client, const json::value& document) {
   return {};
 }
 
-Result<void> apply_all(const kube::AccessOptions& options,
-                       const std::vector<json::value>& documents) {
-  ASSIGN_OR_RETURN(kube::ClusterAccess access, kube::find_access(options));
+// Two who decide about the same Workloads undo each other's work.
+Result<void> refuse_beside_kueue(kube::ApiClient& client) {
+  ASSIGN_OR_RETURN(const admission::KueueDocuments documents, read_kueue(client));
+  const auto found = admission::find_active_kueue(documents);
+  if (found.empty()) return {};
+  std::string text = "nothing was applied, because Kueue is still there";
+  for (const admission::KueuePresence& presence : found) {
+    text += fmt::format("; {} {}", presence.object, presence.text);
+  }
+  return fail(text +
+              "; see docs/how-to/migrate-from-kueue.md, or give --beside-kueue if you know better");
+}
+
+// The configuration is whoever's who changed it: a later installation must not undo that.
+Result<bool> is_kept(kube::ApiClient& client, const json::value& document) {
+  if (string_at(document, {"kind"}) != "ConfigMap") return false;
+  ASSIGN_OR_RETURN(const std::string path, client.path_of(document));
+  const auto present = client.get(path);
+  if (!present && present.error().code != kNotFound) {
+    return fail(fmt::format("{}: {}", name_of(document), present.error().message));
+  }
+  return present.has_value();
+}
+
+Result<void> apply_all(const Arguments& arguments, const std::vector<json::value>& documents) {
+  ASSIGN_OR_RETURN(kube::ClusterAccess access, kube::find_access(arguments.access));
   kube::ApiClient client(std::move(access));
+  if (!arguments.beside_kueue) RETURN_IF_ERROR(refuse_beside_kueue(client));
   for (const json::value& document : documents) {
+    ASSIGN_OR_RETURN(const bool kept, is_kept(client, document));
+    if (kept) {
+      std::cout << "kept " << name_of(document) << " as it is\n";
+      continue;
+    }
     RETURN_IF_ERROR(make_way(client, document));
     if (auto applied = client.apply(document); !applied) {
       return within(name_of(document), applied.error());
@@ -145,13 +180,14 @@ int run_install(Arguments arguments) {
   admission::InstallationOptions& installation = arguments.installation;
   installation.ca_bundle = *bundle;
   if (arguments.replicas != 0) installation.replicas = arguments.replicas;
+  if (arguments.with_deployment) installation.with_deployment = true;
   const auto documents = admission::render_installation(installation);
   if (!documents) return bad_input("install: " + documents.error().message);
   if (!arguments.apply) {
     for (const json::value& document : *documents) std::cout << "---\n" << to_yaml(document);
     return kDone;
   }
-  const auto applied = apply_all(arguments.access, *documents);
+  const auto applied = apply_all(arguments, *documents);
   if (!applied) return bad_input("install: " + applied.error().message);
   return kDone;
 }
@@ -177,6 +213,11 @@ void add_install_command(CLI::App& app, Run& run) {
   command->add_option("--webhook-cert-dir", arguments->certificate_folder,
                       "The manager's certificates: made if they are not there; their CA is what "
                       "the API server will trust");
+  command->add_flag("--with-deployment", arguments->with_deployment,
+                    "Also with --webhook-url: the manager runs in the cluster, and is reached by "
+                    "another way than its Service");
+  command->add_flag("--beside-kueue", arguments->beside_kueue,
+                    "Apply it even if Kueue's manager runs or its webhooks are there");
   command->callback([arguments, &run] { run = [arguments] { return run_install(*arguments); }; });
 }
 

@@ -142,6 +142,7 @@ Result<std::unique_ptr<KubernetesBackend>> KubernetesBackend::start(
   RETURN_IF_ERROR(backend->empty_cluster());
   RETURN_IF_ERROR(backend->install());
   RETURN_IF_ERROR(backend->start_manager());
+  RETURN_IF_ERROR(backend->appoint_observer());
   return backend;
 }
 
@@ -203,6 +204,41 @@ Result<void> KubernetesBackend::install() {
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     return fail(fmt::format("phalanx install failed; see {}/install.log", options_.folder));
   }
+  return {};
+}
+
+Result<void> KubernetesBackend::appoint_observer() {
+  const std::string name = "phalanx-scenario-observer";
+  const std::string rights = "rbac.authorization.k8s.io";
+  const json::object metadata{{"name", name}};
+  const json::array documents{
+      json::object{{"apiVersion", "v1"},
+                   {"kind", "ServiceAccount"},
+                   {"metadata", json::object{{"name", name}, {"namespace", "default"}}}},
+      json::object{
+          {"apiVersion", rights + "/v1"},
+          {"kind", "ClusterRole"},
+          {"metadata", metadata},
+          {"rules", json::array{json::object{{"nonResourceURLs", json::array{"/debug/account"}},
+                                             {"verbs", json::array{"get"}}}}}},
+      json::object{
+          {"apiVersion", rights + "/v1"},
+          {"kind", "ClusterRoleBinding"},
+          {"metadata", metadata},
+          {"roleRef", json::object{{"apiGroup", rights}, {"kind", "ClusterRole"}, {"name", name}}},
+          {"subjects",
+           json::array{json::object{
+               {"kind", "ServiceAccount"}, {"name", name}, {"namespace", "default"}}}}}};
+  for (const json::value& document : documents) {
+    if (auto applied = client_.apply(document); !applied) return std::unexpected(applied.error());
+  }
+  const auto token = client_.create(
+      fmt::format("/api/v1/namespaces/default/serviceaccounts/{}/token", name),
+      json::object{{"apiVersion", "authentication.k8s.io/v1"}, {"kind", "TokenRequest"}});
+  if (!token) return fail(fmt::format("a token of {}: {}", name, token.error().message));
+  observer_.server = fmt::format("https://127.0.0.1:{}", metrics_port_);
+  observer_.token = string_at(*token, {"status", "token"});
+  ASSIGN_OR_RETURN(observer_.authority, read_file(options_.folder + "/certificates/ca.crt"));
   return {};
 }
 
@@ -399,8 +435,7 @@ const std::vector<std::string>& KubernetesBackend::journal() const {
 Result<void> KubernetesBackend::check_account() {
   return eventually([&]() -> Result<void> {
     ASSIGN_OR_RETURN(const json::object rebuilt, rebuild_live_account(client_, configuration_));
-    ASSIGN_OR_RETURN(const json::object kept,
-                     fetch_account(fmt::format("http://127.0.0.1:{}", metrics_port_)));
+    ASSIGN_OR_RETURN(const json::object kept, fetch_account(observer_));
     return core::compare_accounts(kept, rebuilt);
   });
 }

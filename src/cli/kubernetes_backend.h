@@ -48,6 +48,8 @@ class KubernetesBackend : public sim::Backend {
 
   Result<void> empty_cluster();
   Result<void> install();
+  // Somebody who may look at the manager's account.
+  Result<void> appoint_observer();
   Result<void> start_manager();
   void end_manager(int signal);
   Result<void> ensure_namespace(const std::string& name);
@@ -61,6 +63,7 @@ class KubernetesBackend : public sim::Backend {
   uint16_t webhook_port_ = 0;
   uint16_t health_port_ = 0;
   uint16_t metrics_port_ = 0;
+  kube::ClusterAccess observer_;  // of the manager's account
   pid_t manager_ = -1;
   mutable std::vector<std::string> journal_;
 };

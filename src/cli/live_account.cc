@@ -10,6 +10,7 @@
 #include <memory>
 #include <thread>
 
+#include "base/file.h"
 #include "base/wall_clock.h"
 #include "cli/command.h"
 #include "cli/simulate_run.h"
@@ -25,17 +26,52 @@ struct Arguments {
   LiveArguments live;
   RunArguments configured;  // of which only the configuration counts
   std::string manager;
+  std::string manager_ca;
+  std::string manager_token;
   std::string patience = "10s";
 };
+
+// How to ask the manager: as whoever asks the API server, unless there is a token for this.
+Result<kube::ClusterAccess> manager_access(const Arguments& arguments,
+                                           const kube::ClusterAccess& cluster) {
+  kube::ClusterAccess access;
+  access.server = arguments.manager;
+  while (access.server.ends_with('/')) access.server.pop_back();
+  if (!access.server.starts_with("https://")) {
+    return fail(
+        fmt::format("--manager: \"{}\" does not begin with https://; a token must not be "
+                    "sent in the clear",
+                    arguments.manager));
+  }
+  if (!arguments.manager_ca.empty()) {
+    ASSIGN_OR_RETURN(access.authority, read_file(arguments.manager_ca));
+  }
+  access.token = cluster.token;
+  access.token_file = cluster.token_file;
+  access.exec = cluster.exec;
+  if (!arguments.manager_token.empty()) {
+    access.exec.reset();
+    access.token.clear();
+    access.token_file = arguments.manager_token;
+  }
+  if (access.token.empty() && access.token_file.empty() && !access.exec) {
+    return fail(
+        "--manager: the kubeconfig has no bearer token to show it; give one with --manager-token "
+        "FILE (kubectl create token makes one)");
+  }
+  return access;
+}
 
 // A cluster at work is never quite the same for both: it has some time to be.
 int compare(const Arguments& arguments, kube::ApiClient& client,
             const core::Configuration& configuration, Duration patience) {
+  const auto manager = manager_access(arguments, client.access());
+  if (!manager) return bad_input("account: " + manager.error().message);
   const auto deadline = std::chrono::steady_clock::now() + patience;
   while (true) {
     auto rebuilt = rebuild_live_account(client, configuration);
     if (!rebuilt) return bad_input("account: " + rebuilt.error().message);
-    auto kept = fetch_account(arguments.manager);
+    auto kept = fetch_account(*manager);
     if (!kept) return bad_input("account: " + kept.error().message);
     const auto same = core::compare_accounts(*kept, *rebuilt);
     if (same) {
@@ -86,15 +122,14 @@ Result<json::object> rebuild_live_account(kube::ApiClient& client,
   return core::rebuilt_account(configuration, adapters, now, std::move(objects));
 }
 
-Result<json::object> fetch_account(const std::string& manager) {
-  kube::ClusterAccess plain;
-  plain.server = manager;
+Result<json::object> fetch_account(const kube::ClusterAccess& manager) {
   kube::HttpRequest request;
   request.target = "/debug/account";
-  ASSIGN_OR_RETURN(json::value account,
-                   kube::read_document(kube::CurlTransport(plain).ask(std::move(request)),
-                                       manager + "/debug/account"));
-  if (!account.is_object()) return fail(manager + "/debug/account: is no account");
+  const std::string address = manager.server + request.target;
+  ASSIGN_OR_RETURN(
+      json::value account,
+      kube::read_document(kube::CurlTransport(manager).ask(std::move(request)), address));
+  if (!account.is_object()) return fail(address + ": is no account");
   return std::move(account.get_object());
 }
 
@@ -108,8 +143,14 @@ void add_account_command(CLI::App& app, Run& run) {
                       "The manager's configuration file");
   command->add_option("--feature-gates", arguments->configured.feature_gates, "A=true,B=false");
   command->add_option("--manager", arguments->manager,
-                      "Compare with the account of this manager: http://127.0.0.1:8080, its "
+                      "Compare with the account of this manager: https://127.0.0.1:8443, its "
                       "--metrics-address");
+  command->add_option("--manager-ca", arguments->manager_ca,
+                      "A file with the CA of the manager's certificate: ca.crt of its folder or "
+                      "Secret; by default what the system trusts");
+  command->add_option("--manager-token", arguments->manager_token,
+                      "A file with a bearer token that may get /debug/account; by default that of "
+                      "the kubeconfig");
   command->add_option("--patience", arguments->patience, "How long they may differ at most")
       ->capture_default_str();
   command->footer("Exit codes: 0 done, or they agree; 2 they differ; 1 bad input.");

@@ -15,7 +15,8 @@ namespace phalanx::cli {
 Result<json::object> rebuild_live_account(kube::ApiClient& client,
                                           const core::Configuration& configuration);
 
-// From a manager's --metrics-address, as an URL.
-Result<json::object> fetch_account(const std::string& manager);
+// From a manager's --metrics-address: its server, whom to trust, and a token that may get
+// /debug/account.
+Result<json::object> fetch_account(const kube::ClusterAccess& manager);
 
 }  // namespace phalanx::cli

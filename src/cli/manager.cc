@@ -12,6 +12,7 @@
 
 #include "cli/command.h"
 #include "cli/stop_signals.h"
+#include "manager/log.h"
 
 namespace phalanx::cli {
 namespace {
@@ -19,10 +20,13 @@ namespace {
 struct Arguments {
   kube::AccessOptions access;
   manager::ManagerOptions manager;
+  manager::LogFormat log_format = manager::LogFormat::kText;
+  manager::Level log_level = manager::Level::kInfo;
 };
 
 int run_manager(const Arguments& arguments) {
   const auto begun = std::chrono::steady_clock::now();
+  manager::set_log_style(arguments.log_format, arguments.log_level);
   auto access = kube::find_access(arguments.access);
   if (!access) return bad_input("manager: " + access.error().message);
   auto manager = manager::Manager::make(std::move(*access), arguments.manager);
@@ -75,7 +79,17 @@ void add_manager_command(CLI::App& app, Run& run) {
   command->add_option("--health-address", overrides.health_address,
                       "Where /healthz and /readyz are, or 0 [:8081]");
   command->add_option("--metrics-address", overrides.metrics_address,
-                      "Where /metrics is, or 0 [127.0.0.1:8080]");
+                      "Where /metrics and /debug/account are, over HTTPS for those with a bearer "
+                      "token of the cluster, or 0 [:8443]");
+  const std::map<std::string, manager::LogFormat> formats{{"text", manager::LogFormat::kText},
+                                                          {"json", manager::LogFormat::kJson}};
+  command->add_option("--log-format", arguments->log_format, "text or json [text]")
+      ->transform(CLI::CheckedTransformer(formats));
+  const std::map<std::string, manager::Level> levels{{"info", manager::Level::kInfo},
+                                                     {"warn", manager::Level::kWarning},
+                                                     {"error", manager::Level::kError}};
+  command->add_option("--log-level", arguments->log_level, "info, warn or error [info]")
+      ->transform(CLI::CheckedTransformer(levels));
   command->add_option("--lease-namespace", overrides.lease_namespace,
                       "Where replicas elect their leader [phalanx-system]");
   command->add_option("--identity", arguments->manager.identity,

@@ -14,6 +14,7 @@
 #include "base/printable.h"
 #include "base/spelling.h"
 #include "cli/command.h"
+#include "cli/preflight.h"
 
 namespace phalanx::cli {
 
@@ -111,6 +112,7 @@ int run_program(int argc, const char* const* argv) {
   add_demo_command(app, run);
   add_manager_command(app, run);
   add_install_command(app, run);
+  add_preflight_command(app, run);
   add_account_command(app, run);
   add_conformance_command(app, run);
   add_scenario_command(app, run);

@@ -78,7 +78,7 @@ struct JobWithoutWorkload {
 std::vector<JobWithoutWorkload> jobs_without_workload(const core::State& state) {
   std::vector<JobWithoutWorkload> result;
   for (const auto& [key, job] : state.jobs) {
-    const auto owned = state.workloads_of_job.find(job.meta.uid);
+    const auto owned = state.workloads_of_job.find(core::job_id(job.meta.namespace_, job.meta.uid));
     if (owned != state.workloads_of_job.end() && !owned->second.empty()) continue;
     auto [standing, why] = standing_without_workload(state, key, job);
     result.push_back({key.namespace_ + "/" + key.name, standing, std::move(why)});
