@@ -7,6 +7,7 @@ import manager_process
 from manager_process import BATCH, GPU, GROUP, HOST, KUEUE, QUEUE_LABEL, RACK, holds, waited
 
 REQUIRED = "kueue.x-k8s.io/podset-required-topology"
+UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
 GATE = "kueue.x-k8s.io/topology"
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -24,10 +25,14 @@ class Kueue:
         self.run, self.namespace = run, namespace
 
     def workload(self, job):
-        """For a Job that waits. Kueue leaves the labels of the Job controller out."""
+        """For a Job that waits. Kueue leaves the labels of the Job controller out, some versions not all of them."""
         template = copy.deepcopy(job["spec"]["template"])
-        del template["metadata"]["labels"]
-        topology = {"required": template["metadata"]["annotations"][REQUIRED], "podIndexLabel": INDEX}
+        name = template["metadata"].pop("labels")["batch.kubernetes.io/job-name"]
+        topology = {"podIndexLabel": INDEX}
+        if REQUIRED in template["metadata"].get("annotations", {}):
+            topology["required"] = template["metadata"]["annotations"][REQUIRED]
+        else:
+            template["metadata"]["labels"] = {"batch.kubernetes.io/job-name": name}
         pod_set = {"name": "main", "count": job["spec"]["parallelism"], "template": template}
         metadata, name = job["metadata"], job["metadata"]["name"]
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": metadata["uid"]}
@@ -90,6 +95,8 @@ class Kueue:
             "labels": {f"kueue.x-k8s.io/{key}": value for key, value in labels.items()},
             "annotations": {"kueue.x-k8s.io/workload": workload["metadata"]["name"]},
         }
+        if REQUIRED not in job["spec"]["template"]["metadata"].get("annotations", {}):
+            metadata["annotations"][UNCONSTRAINED] = "true"  # placed without having been asked to
         template = {"metadata": metadata, "spec": {"nodeSelector": GROUP, "schedulingGates": [{"name": GATE}]}}
         path = f"{BATCH}/namespaces/{self.namespace}/jobs/{name}"
         self.run.client.patch(path, {"spec": {"suspend": False, "template": template}})
@@ -121,9 +128,9 @@ class Adoption:
                 document["metadata"]["finalizers"] = [FINALIZER]
             self.make_queues((collection, document))
         kueue, wish = Kueue(self, space), {REQUIRED: RACK}
-        hosts = {"old": [f"b1-r1-h{i}" for i in (1, 2, 3, 4)], "odd": ["b2-r1-h3", "b2-r1-h1"]}
-        for name, queue, gpus in (("old", "narrow", 8), ("odd", "main", 4)):
-            document = manager_process.job(name, len(hosts[name]), gpus, queue, wish)
+        hosts = {"old": [f"b1-r1-h{i}" for i in (1, 2, 3, 4)], "odd": ["b2-r1-h3", "b2-r1-h1"], "plain": ["b2-r2-h2"]}
+        for name, queue, gpus, asked in (("old", "narrow", 8, wish), ("odd", "main", 4, wish), ("plain", "main", 1, None)):
+            document = manager_process.job(name, len(hosts[name]), gpus, queue, asked)
             document["spec"]["suspend"] = True
             made = self.submit(space, document)
             workload = kueue.workload(made)
@@ -149,12 +156,31 @@ class Adoption:
             taken is not None and taken["metadata"]["uid"] == waiting["metadata"]["uid"],
             "adoption: the waiting job does not go on with Kueue's Workload",
         )
+        self.adopted_without_a_wish(space)
         self.adopted_holds_its_place(space, wish)
         self.adopted_stops_and_starts(space, hosts["odd"])
         self.adopted_ends(space)
         for name in ("rack-1", "rack-2", "rack-3", "waiting", "odd"):
             self.remove_job(space, name)
         self.wait("nothing to be left of the adopted jobs", lambda: self.is_empty(space))
+
+    def adopted_without_a_wish(self, space):
+        """Kueue's mark on the Job is taken for what it is, also when the Job is stopped."""
+        workload = self.workload_of(space, "plain")
+        path = f"{KUEUE}/namespaces/{space}/workloads/{workload['metadata']['name']}"
+        self.client.patch(path, {"spec": {"active": False}})
+
+        def restored():
+            job = self.job(space, "plain")
+            return job["spec"]["suspend"] and "annotations" not in job["spec"]["template"]["metadata"]
+
+        self.wait("the job without a wish to be stopped", restored)
+        time.sleep(1)
+        now = self.workload_of(space, "plain")
+        kept = now is not None and now["metadata"]["uid"] == workload["metadata"]["uid"]
+        self.check(kept, "adoption: the job without a wish does not go on with Kueue's Workload")
+        self.remove_job(space, "plain")
+        self.wait("the job without a wish to go", lambda: self.workload_of(space, "plain") is None)
 
     def adopted_holds_its_place(self, space, wish):
         """Its rack is the first that would be taken, and nobody gets it. The other holds half of a rack."""

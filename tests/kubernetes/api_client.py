@@ -10,7 +10,10 @@ import json
 import re
 import ssl
 import tempfile
+import time
 import urllib.parse
+
+MOST_IDLE = 20  # seconds
 
 
 class ApiError(Exception):
@@ -40,6 +43,7 @@ class Client:
             self._load_pair(field("client-certificate-data"), field("client-key-data"))
         self._token = field("token")
         self._connection = None
+        self._used = 0.0
 
     def _load_pair(self, certificate, key):
         with tempfile.NamedTemporaryFile() as file:  # the library reads pairs from files alone
@@ -61,6 +65,10 @@ class Client:
 
         Raises ApiError, or OSError and its like if there is no answer.
         """
+        # A server closes connections that nobody used for a while, and a request may cross that.
+        if time.monotonic() > self._used + MOST_IDLE:
+            self.close()
+        self._used = time.monotonic()
         if self._connection is None:
             self._connection = http.client.HTTPSConnection(self._host, self._port, context=self._tls, timeout=60)
         try:

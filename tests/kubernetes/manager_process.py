@@ -7,13 +7,16 @@ import atexit
 import os
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
+import rights  # noqa: E402
 
 KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
 BATCH = "/apis/batch/v1"
@@ -43,6 +46,7 @@ class Cluster:
         self.manager_kubeconfig = f"{folder}/manager.kubeconfig"
         self.certificates = f"{folder}/certificates"
         self.webhook = free_port()
+        self._kubectl = None
         os.makedirs(folder, exist_ok=True)
 
     def client(self):
@@ -51,6 +55,15 @@ class Cluster:
     def control_plane(self, verb, *words):
         command = [f"{HERE}/control-plane", verb, self.home, *words]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+    def kubectl(self, *words, stdin=""):
+        """What it prints."""
+        if self._kubectl is None:
+            servers = subprocess.run([f"{HERE}/build-servers"], check=True, stdout=subprocess.PIPE, text=True)
+            self._kubectl = f"{servers.stdout.strip()}/kubectl"
+        command = [self._kubectl, "--kubeconfig", self.kubeconfig, "--cache-dir", f"{self.folder}/kubectl-cache"]
+        command += words
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, input=stdin).stdout
 
     def pid_of(self, program):
         with open(f"{self.home}/processes/{program}/pid", encoding="ascii") as file:
@@ -63,6 +76,32 @@ class Cluster:
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         with open(self.manager_kubeconfig, "w", encoding="utf-8") as file:
             file.write(self.control_plane("kubeconfig", "phalanx-system/phalanx"))
+
+    def observer(self):
+        """A file with the token of an account that may read metrics and the account, and nothing else."""
+        path = f"{self.folder}/observer.token"
+        if os.path.exists(path):
+            return path
+        client, name, rbac = self.client(), "phalanx-observer", "rbac.authorization.k8s.io"
+        urls = {"nonResourceURLs": ["/metrics", "/debug/account"], "verbs": ["get"]}
+        role = {"apiGroup": rbac, "kind": "ClusterRole", "name": name}
+        subject = {"kind": "ServiceAccount", "namespace": "default", "name": name}
+        rights = f"/apis/{rbac}/v1"
+        for collection, document in (
+            ("/api/v1/namespaces/default/serviceaccounts", {}),
+            (f"{rights}/clusterroles", {"rules": [urls]}),
+            (f"{rights}/clusterrolebindings", {"roleRef": role, "subjects": [subject]}),
+        ):
+            try:
+                client.request("POST", collection, {"metadata": {"name": name}, **document})
+            except api_client.ApiError as refusal:
+                if refusal.status != 409:
+                    raise
+        account = f"/api/v1/namespaces/default/serviceaccounts/{name}/token"
+        token = client.request("POST", account, {"spec": {"expirationSeconds": 86400}})["status"]["token"]
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
+            file.write(token)
+        return path
 
     def write_configuration(self, name, fields):
         """Returns the file; it is replaced as a whole, as a mounted ConfigMap is."""
@@ -79,7 +118,9 @@ class Manager:
     def __init__(self, cluster, name="manager", configuration=None, webhook=None):
         self.name, self.cluster, self.configuration = name, cluster, configuration
         self.health, self.metrics_port, self.webhook = free_port(), free_port(), webhook or cluster.webhook
+        self.kubeconfig, self.certificates = cluster.manager_kubeconfig, cluster.certificates
         self.arguments = []  # more of them, from the next start on
+        self.environment = {}  # the same, of variables
         self.log = f"{cluster.folder}/{name}.log"
         self.process = None
         self.lives = 0
@@ -92,17 +133,18 @@ class Manager:
 
     def start(self):
         self.lives += 1
-        command = [self.cluster.phalanx, "manager", "--kubeconfig", self.cluster.manager_kubeconfig]
+        command = [self.cluster.phalanx, "manager", "--kubeconfig", self.kubeconfig]
         if self.configuration:
             command += ["--config", self.configuration]
         command += ["--identity", self.identity()]
-        command += ["--webhook-port", str(self.webhook), "--webhook-cert-dir", self.cluster.certificates]
+        command += ["--webhook-port", str(self.webhook), "--webhook-cert-dir", self.certificates]
         command += ["--health-address", f"127.0.0.1:{self.health}"]
         command += ["--metrics-address", f"127.0.0.1:{self.metrics_port}"]
         command += self.arguments
         with open(self.log, "a", encoding="utf-8") as log:
             self._log_begin = log.tell()
-            self.process = subprocess.Popen(command, stdout=log, stderr=log)
+            environment = {**os.environ, **self.environment}
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
 
     def said(self):
         """What it said in this life."""
@@ -122,8 +164,25 @@ class Manager:
     def leads(self):
         return "leads: decides from here on" in self.said()
 
+    def ask(self, path, token=None, method="GET"):
+        """Of its metrics endpoint: the status and the text. Without a token as nobody; with True as the observer."""
+        if token is True:
+            with open(self.cluster.observer(), encoding="ascii") as file:
+                token = file.read()
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        address = f"https://127.0.0.1:{self.metrics_port}{path}"
+        trust = ssl.create_default_context(cafile=f"{self.certificates}/ca.crt")
+        request = urllib.request.Request(address, headers=headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=20, context=trust) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read().decode()
+
     def metrics(self):
-        text = urllib.request.urlopen(f"http://127.0.0.1:{self.metrics_port}/metrics", timeout=10).read().decode()
+        status, text = self.ask("/metrics", True)
+        if status != 200:
+            raise RuntimeError(f"{self.name}: /metrics: {status} {text}")
         return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
 
     def send(self, number):
@@ -147,19 +206,23 @@ class Manager:
     def account_problem(self):
         """What its account has that the objects do not say; "" if nothing."""
         command = [self.cluster.phalanx, "account", "--kubeconfig", self.cluster.kubeconfig]
-        command += ["--manager", f"http://127.0.0.1:{self.metrics_port}", "--patience", "20s"]
+        command += ["--manager", f"https://127.0.0.1:{self.metrics_port}", "--patience", "20s"]
+        command += ["--manager-ca", f"{self.certificates}/ca.crt", "--manager-token", self.cluster.observer()]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return "" if done.returncode == 0 else f"{self.name}: {done.stdout}{done.stderr}".strip()
 
     def forbidden(self):
-        """What it tried in all its lives without having the right to; "" if nothing."""
-        with open(self.log, encoding="utf-8", errors="replace") as log:
-            return next((line.strip() for line in log if "forbidden" in line.lower()), "")
+        """What it tried in all its lives, or another of this cluster, without having the right to; "" if nothing."""
+        return rights.first_refusal(self.cluster.home)
 
 
 def holder(client):
-    """Who has the lease, by the name it was given: the manager adds a random number to it."""
-    return client.request("GET", LEASE)["spec"].get("holderIdentity", "").rpartition("_")[0]
+    return holder_of(client.request("GET", LEASE))
+
+
+def holder_of(lease):
+    """Who has it, by the name that was given: the manager adds a random number to it."""
+    return lease["spec"].get("holderIdentity", "").rpartition("_")[0]
 
 
 class Checks:
@@ -182,14 +245,14 @@ class Checks:
         """A check, too: that it comes true in time."""
         return self.check(waited(condition, patience), f"after {patience} s still waiting for: {what}")
 
-    def clean_up(self, client, namespaces, cluster_queues):
+    def clean_up(self, client, namespaces, cluster_queues, patience=60):
         """Removes them and what queue_objects made, while a manager still runs that lets them go."""
         paths = [f"/api/v1/namespaces/{name}" for name in namespaces]
         paths += [f"{KUEUE}/clusterqueues/{name}" for name in cluster_queues]
         paths += [f"{KUEUE}/resourceflavors/tas", f"{KUEUE}/topologies/default"]
         for path in paths:
             delete(client, path)
-        self.wait("everything to be gone", lambda: not any(get(client, path) for path in paths))
+        self.wait("everything to be gone", lambda: not any(get(client, path) for path in paths), patience)
 
     def conclude(self):
         print(f"{self.count} checks, {len(self.problems)} failed")
@@ -280,3 +343,19 @@ def condition(document, kind):
 
 def holds(document, kind):
     return condition(document, kind).get("status") == "True"
+
+
+def assigned_hosts(assignment):
+    """One for each pod, of a topology assignment of hosts, in the format of v1beta1 or of v1beta2."""
+    hosts = []
+    for domain in assignment.get("domains", []):
+        hosts += [domain["values"][-1]] * domain["count"]
+    for piece in assignment.get("slices", []):
+        counts, values = piece["podCounts"], piece["valuesPerLevel"][-1]
+        for i in range(piece["domainCount"]):
+            several = values.get("individual", {})
+            host = values.get("universal") or (
+                several.get("prefix", "") + several["roots"][i] + several.get("suffix", "")
+            )
+            hosts += [host] * (counts.get("universal") or counts["individual"][i])
+    return hosts

@@ -1,0 +1,62 @@
+"""Making, finding and removing objects of a cluster: what the tests of a manager as a process have in common."""
+import api_client
+import manager_process
+from adoption import INDEX
+from manager_process import BATCH, KUEUE, condition
+
+
+class Objects:
+    """For tests that have a `client`, and a list `namespaces` of what they are to remove."""
+
+    def create(self, path, document):
+        return self.client.request("POST", path, document)
+
+    def get(self, path):
+        return manager_process.get(self.client, path)
+
+    def delete(self, path):
+        manager_process.delete(self.client, path)
+
+    def job(self, namespace, name):
+        return self.get(f"{BATCH}/namespaces/{namespace}/jobs/{name}")
+
+    def submit(self, namespace, document):
+        return self.create(f"{BATCH}/namespaces/{namespace}/jobs", document)
+
+    def remove_job(self, namespace, name):
+        self.delete(f"{BATCH}/namespaces/{namespace}/jobs/{name}")
+
+    def pods(self, namespace, name):
+        path = f"/api/v1/namespaces/{namespace}/pods?labelSelector=batch.kubernetes.io/job-name%3D{name}"
+        found = self.client.request("GET", path)["items"]
+        return sorted(found, key=lambda pod: int(pod["metadata"]["labels"].get(INDEX, 0)))
+
+    def nodes_of(self, namespace, name):
+        """Where the pods of a Job are, in the order of their indexes."""
+        return [pod["spec"].get("nodeName", "") for pod in self.pods(namespace, name)]
+
+    def runs(self, namespace, name, pods):
+        nodes = self.nodes_of(namespace, name)
+        return len(nodes) == pods and all(nodes)
+
+    def workload_of(self, namespace, name):
+        """Of a Job; None if there is none, or more than one."""
+        items = self.client.request("GET", f"{KUEUE}/namespaces/{namespace}/workloads")["items"]
+        found = [w for w in items if any(o["name"] == name for o in w["metadata"].get("ownerReferences", []))]
+        return found[0] if len(found) == 1 else None
+
+    def waits_for(self, namespace, name, reason):
+        workload = self.workload_of(namespace, name)
+        return workload is not None and condition(workload, "QuotaReserved").get("reason") == reason
+
+    def use_namespace(self, name):
+        self.namespaces.append(name)
+        self.create("/api/v1/namespaces", {"metadata": {"name": name}})
+
+    def make_queues(self, *documents):
+        for collection, document in documents:
+            try:
+                self.create(f"{KUEUE}/{collection}", document)
+            except api_client.ApiError as refusal:
+                if refusal.status != 409:  # parts share the topology and its flavor
+                    raise

@@ -1,0 +1,209 @@
+"""Jobs that come in while things happen, and what has to be true of them afterwards: for chaos and faults.
+
+All the while no node may be over-committed. In the end every Job is complete, every one of its indexes ran exactly
+once, no pod is left gated, the account of every manager is what a fresh one would build from the objects, and none of
+them lacked a right or ended by itself.
+"""
+
+import collections
+import http.client
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+import api_client  # noqa: E402
+import manager_process  # noqa: E402
+from manager_process import BATCH, BLOCK, GPU, KUEUE, RACK  # noqa: E402
+
+AMOUNTS = {"cpu": "1k", "memory": "10Ti", GPU: "1k"}
+GPUS_OF_A_NODE = 8
+LEASE = 3  # seconds; shorter than anybody would want it, so that much happens in little time
+NO_ANSWER = (OSError, http.client.HTTPException)
+INDEX = "batch.kubernetes.io/job-completion-index"
+JOB_NAME = "batch.kubernetes.io/job-name"
+MOST_SECONDS_OF_A_POD = 15  # far more than any runs for
+CRASHES = ("internal fault", "terminate called", "Sanitizer")
+
+
+class Sampler(threading.Thread):
+    """Looks at all pods, again and again, and notes when a node has more than it has."""
+
+    def __init__(self, client):
+        super().__init__(daemon=True)
+        self.looks, self.problems, self.over = 0, [], threading.Event()
+        self._client = client
+        self.start()
+
+    def run(self):
+        while not self.over.wait(0.2):
+            try:
+                self._look()
+            except (*NO_ANSWER, api_client.ApiError):
+                pass  # an API server that is away is part of some tests; who never looked has checked nothing
+
+    def _look(self):
+        used = collections.Counter()
+        for pod in self._client.request("GET", "/api/v1/pods?resourceVersion=0")["items"]:
+            node = pod["spec"].get("nodeName")
+            if node and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
+                for container in pod["spec"]["containers"]:
+                    used[node] += int(container["resources"].get("requests", {}).get(GPU, 0))
+        self.looks += 1
+        for node, amount in used.items():
+            if amount > GPUS_OF_A_NODE:
+                self.problems.append(f"node {node}: {amount} of {GPUS_OF_A_NODE} GPUs are used")
+
+
+def random_job(name, chance):
+    pods = chance.choice([1, 2, 4, 8])
+    gpus = chance.choice([1, 4, 8]) if pods <= 4 else chance.choice([1, 4])
+    annotations = {"phalanx.dev/run-for": f"{chance.choice([1, 2, 3])}s"}
+    wish = chance.choice(["required", "required", "preferred", None])
+    if wish:
+        annotations[f"kueue.x-k8s.io/podset-{wish}-topology"] = chance.choice([RACK, BLOCK])
+    return manager_process.job(name, pods, gpus, annotations=annotations)
+
+
+class Submitter(threading.Thread):
+    """Creates random jobs in a namespace, each as often as it takes."""
+
+    def __init__(self, run, namespace, prefix, count, chance, pause=0.4):
+        super().__init__(daemon=True)
+        self.refusals = []  # by webhooks that could not be called
+        self.failure = None
+        self._run, self._namespace, self._prefix = run, namespace, prefix
+        self._count, self._chance, self._pause = count, chance, pause
+        self.start()
+
+    def run(self):
+        client = self._run.cluster.client()
+        try:
+            for index in range(self._count):
+                document = random_job(f"{self._prefix}-{index:03d}", self._chance)
+                path = f"{BATCH}/namespaces/{self._namespace}/jobs"
+                self._run.persist(path, document, client, self.refusals)
+                time.sleep(self._chance.uniform(0, self._pause))
+        except Exception as problem:  # whatever it is, the one who waits for us tells it
+            self.failure = problem
+
+
+class Run(manager_process.Checks):
+    """A cluster with Phalanx installed, managers that come and go, and load."""
+
+    def __init__(self, test, options, lease=LEASE):
+        super().__init__(test)
+        self.options, self.lease = options, lease
+        self.cluster = manager_process.Cluster(options.home, options.phalanx, options.folder)
+        self.client = self.cluster.client()
+        self.configuration = self.configure("")
+        self.sampler = Sampler(self.cluster.client())
+        self._reminded = {}  # when which pod was, or was first seen
+
+    def configure(self, more):
+        """Needs a restart of the managers, unless it decides; returns the file."""
+        times = f"leaseDuration: {self.lease}s, renewDeadline: {self.lease * 2 // 3}s, retryPeriod: 500ms"
+        return self.cluster.write_configuration("config", f"leaderElection: {{{times}}}\n{more}")
+
+    def make_queues(self, namespace):
+        """What is there already is shared."""
+        self.persist("/api/v1/namespaces", {"metadata": {"name": namespace}})
+        for collection, document in manager_process.queue_objects(namespace, AMOUNTS):
+            self.persist(f"{KUEUE}/{collection}", document)
+
+    def persist(self, path, document, client=None, refusals=None):
+        """Creates it, as often as it takes: without a manager nobody answers the webhooks."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return (client or self.client).request("POST", path, document)
+            except api_client.ApiError as refusal:
+                if refusal.status == 409:
+                    return None  # it had arrived
+                passing = "webhook" in str(refusal) or refusal.status >= 500 or refusal.status == 429
+                if time.monotonic() > deadline or not passing:
+                    raise
+                if refusals is not None and "webhook" in str(refusal):
+                    refusals.append(str(refusal))
+            except NO_ANSWER:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
+
+    def ask(self, path):
+        """What is there, as soon as the API server answers."""
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                return self.client.request("GET", path)
+            except api_client.ApiError as refusal:
+                if time.monotonic() > deadline or (refusal.status < 500 and refusal.status != 429):
+                    raise
+            except NO_ANSWER:
+                if time.monotonic() > deadline:
+                    raise
+            time.sleep(0.2)
+
+    def jobs(self, namespace):
+        return self.ask(f"{BATCH}/namespaces/{namespace}/jobs")["items"]
+
+    def all_complete(self, namespace):
+        if all(manager_process.holds(item, "Complete") for item in self.jobs(namespace)):
+            return True
+        self.remind_kubelet(namespace)
+        return False
+
+    def remind_kubelet(self, namespace):
+        """A kubelet tries again what failed. kwok does not, and looks again only at a pod that somebody has touched."""
+        now = time.monotonic()
+        for pod in self.ask(f"/api/v1/namespaces/{namespace}/pods")["items"]:
+            uid, bound = pod["metadata"]["uid"], pod["spec"].get("nodeName")
+            if not bound or pod.get("status", {}).get("phase") in ("Succeeded", "Failed"):
+                continue
+            if now - self._reminded.setdefault(uid, now) > MOST_SECONDS_OF_A_POD:
+                self._reminded[uid] = now
+                touched = {"metadata": {"annotations": {"test.example.com/reminded": f"{now:.0f}"}}}
+                try:
+                    self.client.patch(f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}", touched)
+                except (*NO_ANSWER, api_client.ApiError):
+                    pass  # it is reminded again
+
+    def leader(self, managers):
+        now = manager_process.holder_of(self.ask(manager_process.LEASE))
+        return next((manager for manager in managers if manager.identity() == now), None)
+
+    def end_of(self, submitter):
+        submitter.join(timeout=300)
+        done = not submitter.is_alive() and submitter.failure is None
+        self.check(done, f"not all jobs could be submitted: {submitter.failure or 'it takes too long'}")
+
+    def verify(self, part, namespace, count, managers):
+        """All of it, of the jobs of a namespace."""
+        self.wait(f"{part}: all jobs to be complete", lambda: self.all_complete(namespace), patience=180)
+        runs = collections.Counter()
+        for pod in self.ask(f"/api/v1/namespaces/{namespace}/pods")["items"]:
+            labels = pod["metadata"]["labels"]
+            runs[labels[JOB_NAME], labels[INDEX]] += 1
+            self.check(not pod["spec"].get("schedulingGates"), f"{part}: pod {pod['metadata']['name']} is left gated")
+        jobs = self.jobs(namespace)
+        self.check(len(jobs) == count, f"{part}: {len(jobs)} jobs are there instead of {count}")
+        for item in jobs:
+            name, status = item["metadata"]["name"], item.get("status", {})
+            succeeded, failed = status.get("succeeded", 0), status.get("failed", 0)
+            whole = succeeded == item["spec"]["completions"] and failed == 0
+            self.check(whole, f"{part}: Job {name}: {succeeded} pods succeeded and {failed} failed")
+            for index in range(item["spec"]["completions"]):
+                times = runs[name, str(index)]
+                self.check(times == 1, f"{part}: Job {name}: index {index} ran {times} times")
+        for manager in managers:
+            self.verify_manager(part, manager)
+        self.check(self.sampler.looks > 0 and not self.sampler.problems, f"{part}: {self.sampler.problems[:3]}")
+
+    def verify_manager(self, part, manager):
+        problem = manager.account_problem()
+        self.check(not problem, f"{part}: {problem}")
+        forbidden = manager.forbidden()
+        self.check(not forbidden, f"{part}: {manager.name} may not do what it wants to: {forbidden}")
+        self.check(manager.process.poll() is None, f"{part}: {manager.name} has ended by itself")
+        crash = next((line for line in manager.said().splitlines() if any(word in line for word in CRASHES)), "")
+        self.check(not crash, f"{part}: {manager.name} says: {crash}")

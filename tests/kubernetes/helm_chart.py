@@ -1,0 +1,248 @@
+"""The chart of deploy/helm as `helm` renders it, against what `phalanx install` and kustomize print.
+
+Documents are compared as the API server would see them: YAML is read by kubectl, so that nothing is needed but what
+the tests of this folder have.
+"""
+
+import json
+import os
+import re
+import subprocess
+
+from manager_process import HERE
+
+ROOT = os.path.normpath(f"{HERE}/../..")
+CHART = f"{ROOT}/deploy/helm/phalanx"
+NAMESPACE = "phalanx-system"
+# What the chart adds to every object, and what other installations do not have.
+HELM_LABELS = (
+    "app.kubernetes.io/instance",
+    "app.kubernetes.io/managed-by",
+    "app.kubernetes.io/version",
+    "helm.sh/chart",
+)
+KEEP = "helm.sh/resource-policy"
+DIGEST = "sha256:" + "0123456789abcdef" * 4
+
+# Values that are no values, and what helm says about each.
+MISTAKES = (
+    (["replcas=1"], "additional properties 'replcas' not allowed"),
+    (["replicas=two"], "'/replicas': got string, want integer"),
+    (["replicas=0"], "'/replicas': minimum: got 0, want 1"),
+    (["image.tag=a b"], "'/image/tag': 'a b' does not match pattern"),
+    (["image.digest=sha256:12"], "'/image/digest': 'sha256:12' does not match pattern"),
+    (["image.pullPolicy=Sometimes"], "'/image/pullPolicy': value must be one of 'Always', 'IfNotPresent', 'Never'"),
+    (["image.name=x"], "'/image': additional properties 'name' not allowed"),
+    (["crds.install=yes"], "'/crds/install': got string, want boolean"),
+    (["certManager.enable=true"], "'/certManager': additional properties 'enable' not allowed"),
+    (["certManager.issuerRef.kind=Issuer"], "'/certManager/issuerRef'"),
+    (["certManager.issuerRef.kind=Isuer,certManager.issuerRef.name=x"], "must be one of 'Issuer', 'ClusterIssuer'"),
+    (["certManager.duration=90d"], "'/certManager/duration': '90d' does not match pattern"),
+    (["configuration.manageJobsWithoutQueueNam=true"], "'/configuration': additional properties"),
+    (["configuration.manageJobsWithoutQueueName=maybe"], "got string, want boolean"),
+    (["configuration.webhook.port=1"], "'/configuration': additional properties 'webhook' not allowed"),
+    (["configuration.featureGates.TASBalancedPlacement=on"], "got string, want boolean"),
+    (["configuration.leaderElection.leaseDuration=15"], "'/configuration/leaderElection/leaseDuration'"),
+    (["webhook.port=80"], "'/webhook/port': minimum: got 80, want 1,024"),
+    (["webhook.timeoutSeconds=31"], "'/webhook/timeoutSeconds': maximum: got 31, want 30"),
+    (["webhook.jobsWithoutQueue.failurePolicy=ignore"], "must be one of 'Ignore', 'Fail'"),
+    (["webhook.caBundle=MIIB"], "'/webhook/caBundle': 'MIIB' does not match pattern"),
+    (["webhook.caBundle=-----BEGIN CERTIFICATE----- PRIVATE KEY"], "'/webhook/caBundle': 'not' failed"),
+    (["metrics.port=1"], "'/metrics': additional properties 'port' not allowed"),
+    (["metrics.readers[0].name=prometheus"], "'/metrics/readers/0': missing property 'namespace'"),
+    (["metrics.enabled=false,metrics.serviceMonitor.enabled=true"], "serviceMonitor.enabled needs metrics.enabled"),
+    (["logFormat=xml"], "'/logFormat': value must be one of 'text', 'json'"),
+    (["logLevel=loud"], "'/logLevel': value must be one of"),
+    (["extraArgs[0]=--journal"], "'/extraArgs/0': '--journal' does not match pattern"),
+    (["resources.limits.memory=4GB"], "'/resources/limits/memory': '4GB' does not match pattern"),
+    (["podDisruptionBudget.maxUnavailable=0"], "'/podDisruptionBudget/maxUnavailable'"),
+    (["tolerations[0].effect=Never"], "'/tolerations/0/effect': value must be one of"),
+    (["affinity.podAntiAfinity.x=1"], "'/affinity': additional properties 'podAntiAfinity' not allowed"),
+    (["userRoles.create=1"], "'/userRoles/create': got number, want boolean"),
+)
+
+# Sets of values that people choose. Everything that the chart can render is in one of them.
+CHOICES = {
+    "default": {},
+    "one-replica": {
+        "replicas": 1,
+        "podDisruptionBudget": {"enabled": False},
+        "resources": {"requests": {"cpu": 2, "memory": "8Gi"}, "limits": {"memory": "8Gi"}},
+        "image": {"repository": "registry.example.com:5000/team/phalanx", "digest": DIGEST,
+                  "pullSecrets": [{"name": "registry"}]},
+    },
+    "placed": {
+        "nodeSelector": {"role": "control"},
+        "tolerations": [{"key": "role", "operator": "Exists", "effect": "NoSchedule"}],
+        "affinity": {"nodeAffinity": {}},
+        "topologySpreadConstraints": [{"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"}],
+        "priorityClassName": "system-cluster-critical",
+        "podAnnotations": {"a": "b"},
+        "podLabels": {"team": "platform", "app.kubernetes.io/name": "somebody-else"},
+        "serviceAccount": {"annotations": {"c": "d"}},
+        "userRoles": {"aggregate": False},
+        "extraArgs": ["--journal=/tmp/journal"],
+        "logFormat": "json",
+        "logLevel": "warn",
+    },
+    "cert-manager": {"certManager": {"enabled": True}},
+    "issuer": {"certManager": {"enabled": True, "issuerRef": {"kind": "ClusterIssuer", "name": "corporate"}}},
+    "monitored": {
+        "metrics": {
+            "readers": [{"name": "prometheus", "namespace": "monitoring"}],
+            "serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+        },
+        "networkPolicy": {"enabled": True, "metricsFrom": [{"namespaceSelector": {}}]},
+    },
+    "bare": {
+        "metrics": {"enabled": False},
+        "userRoles": {"create": False},
+        "crds": {"install": False},
+        "webhook": {"port": 10250, "servicePort": 9000, "timeoutSeconds": 5, "caBundle": "-----BEGIN CERTIFICATE-----\n",
+                    "jobsWithoutQueue": {"failurePolicy": "Fail", "excludedNamespaces": ["batch-system"]}},
+        "configuration": {"internalCertManagement": {"enable": False}, "fairSharing": {"enable": True}},
+    },
+}
+
+
+class Helm:
+    """helm and kubectl, against one cluster, with everything they keep in a folder."""
+
+    def __init__(self, cluster):
+        servers = subprocess.run([f"{HERE}/build-servers"], check=True, stdout=subprocess.PIPE, text=True)
+        self._servers = servers.stdout.strip()
+        self._kubeconfig = cluster.kubeconfig
+        self.folder = cluster.folder
+        home = f"{cluster.folder}/helm"
+        self._environment = dict(os.environ, KUBECONFIG=cluster.kubeconfig)
+        self._environment |= {f"HELM_{kind}_HOME": f"{home}/{kind.lower()}" for kind in ("CACHE", "CONFIG", "DATA")}
+
+    def try_helm(self, *words):
+        command = [f"{self._servers}/helm", *words]
+        return subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
+
+    def helm(self, *words):
+        done = self.try_helm(*words)
+        if done.returncode:
+            raise RuntimeError(f"helm {' '.join(words)}: {done.stderr}")
+        return done.stdout
+
+    def kubectl(self, *words, text=None):
+        command = [f"{self._servers}/kubectl", "--kubeconfig", self._kubeconfig]
+        command += ["--cache-dir", f"{self.folder}/kubectl-cache", *words]
+        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"kubectl {' '.join(words)}: {done.stderr}")
+        return done.stdout
+
+    def values_file(self, name, values):
+        path = f"{self.folder}/values-{name}.json"  # which is YAML, too
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(values, file)
+        return path
+
+    def render(self, name, values, chart=CHART, release="phalanx", namespace=NAMESPACE):
+        return self.helm("template", release, chart, "-n", namespace, "-f", self.values_file(name, values))
+
+    def documents(self, text):
+        """By kind, namespace and name."""
+        shown = self.kubectl("patch", "--local", "-f", "-", "--type=merge", "-p", "{}", "-o", "json", text=text)
+        decoder, found, at = json.JSONDecoder(), {}, 0
+        while shown[at:].strip():
+            document, length = decoder.raw_decode(shown[at:].lstrip())
+            at += len(shown[at:]) - len(shown[at:].lstrip()) + length
+            key = (document["kind"], document["metadata"].get("namespace", ""), document["metadata"]["name"])
+            assert key not in found, f"{key} is there twice"
+            found[key] = document
+        return found
+
+
+def plain(document):
+    """Without what Helm adds."""
+    document = json.loads(json.dumps(document))
+    metadata = document["metadata"]
+    for label in HELM_LABELS:
+        metadata["labels"].pop(label, None)
+    metadata.get("annotations", {}).pop(KEEP, None)
+    if not metadata.get("annotations"):
+        metadata.pop("annotations", None)
+    return document
+
+
+def difference(ours, theirs, path=""):
+    """Where two documents differ first; \"\" if they do not."""
+    if isinstance(ours, dict) and isinstance(theirs, dict):
+        for key in sorted(ours.keys() | theirs.keys()):
+            if key not in ours or key not in theirs:
+                return f"{path}.{key}: only one has it"
+            found = difference(ours[key], theirs[key], f"{path}.{key}")
+            if found:
+                return found
+        return ""
+    if isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        found = (difference(a, b, f"{path}[{i}]") for i, (a, b) in enumerate(zip(ours, theirs)))
+        return next((each for each in found if each), "")
+    return "" if ours == theirs else f"{path}: {json.dumps(ours)[:200]} or {json.dumps(theirs)[:200]}"
+
+
+def differences(ours, theirs):
+    """Of two sets of documents, in words."""
+    found = [f"{key} is in one of them alone" for key in sorted(ours.keys() ^ theirs.keys())]
+    for key in sorted(ours.keys() & theirs.keys()):
+        one = difference(ours[key], theirs[key])
+        if one:
+            found.append(f"{' '.join(key)}: {one}")
+    return found
+
+
+def versions():
+    """Of the program, and as the chart names it."""
+    with open(f"{ROOT}/CMakeLists.txt", encoding="utf-8") as file:
+        program = re.search(r"project\(phalanx VERSION ([0-9.]+)", file.read()).group(1)
+    with open(f"{CHART}/Chart.yaml", encoding="utf-8") as file:
+        named = re.findall(r"^(?:version|appVersion): (\S+)$", file.read(), re.MULTILINE)
+    return program, named
+
+
+def schema_values(schema=None, path=""):
+    """The values that there are, by the schema; what people fill in as they like is one."""
+    if schema is None:
+        with open(f"{CHART}/values.schema.json", encoding="utf-8") as file:
+            schema = json.load(file)
+    whole = ("configuration", "resources", "affinity", "certManager.issuerRef", "global")
+    if path in whole or "properties" not in schema:
+        return [path]
+    found = []
+    for name, value in schema["properties"].items():
+        found += schema_values(value, f"{path}.{name}".lstrip("."))
+    return found
+
+
+def documented_values():
+    with open(f"{ROOT}/docs/reference/helm.md", encoding="utf-8") as file:
+        return re.findall(r"^\| `([A-Za-z.]+)` \|", file.read(), re.MULTILINE)
+
+
+def stub_definition(group, version, plural, kind):
+    """A kind of somebody else's, with any fields."""
+    anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"plural": plural, "kind": kind},
+            "scope": "Namespaced",
+            "versions": [
+                {"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": anything}}
+            ],
+        },
+    }
+
+
+OTHERS_KINDS = (
+    stub_definition("cert-manager.io", "v1", "issuers", "Issuer"),
+    stub_definition("cert-manager.io", "v1", "certificates", "Certificate"),
+    stub_definition("monitoring.coreos.com", "v1", "servicemonitors", "ServiceMonitor"),
+)

@@ -1,0 +1,105 @@
+"""A real Kueue on a control plane: its manifests as they are released, its manager as a process of this machine.
+
+The manager runs with the rights of its own ServiceAccount, as long as its Deployment has a pod (hosted_deployment.py). The
+manifests are changed only where a pod without an address makes that necessary: its webhooks are reached by a Service of
+type ExternalName, on a port of this machine.
+"""
+
+import base64
+import json
+import os
+import subprocess
+import urllib.request
+
+import hosted_deployment
+import manager_process
+
+NAMESPACE = "kueue-system"
+SELECTOR = "control-plane=controller-manager"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/c1f6bfd2.kueue.x-k8s.io"
+SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/kueue-webhook-server-cert"
+
+
+class Kueue(hosted_deployment.Program):
+    def __init__(self, cluster, built):
+        """`built` is the folder that build-servers names."""
+        super().__init__(f"{cluster.folder}/kueue.log")
+        self.cluster, self.program, self.manifests = cluster, f"{built}/kueue", f"{built}/config"
+        self.webhook, self.health = manager_process.free_port(), manager_process.free_port()
+        self.certificates = f"{cluster.folder}/kueue-certificates"
+        self.kubeconfig = f"{cluster.folder}/kueue.kubeconfig"
+        self.configuration = f"{cluster.folder}/kueue-config.json"
+        self.client = cluster.client()  # used on the thread of its Deployment alone
+        os.makedirs(self.certificates, exist_ok=True)
+
+    def documents(self, kubectl):
+        """Everything that an installation of it has, as its own kustomization puts it together."""
+        rendered = kubectl("kustomize", f"{self.manifests}/default")
+        dumped = kubectl("create", "--dry-run=client", "--validate=false", "--output=json", "--filename=-", stdin=rendered)
+        for document in _documents(dumped):
+            self._adapt(document)
+            yield document
+
+    def _adapt(self, document):
+        if document["kind"] == "Service" and document["metadata"]["name"] == "kueue-webhook-service":
+            document["spec"] = {"type": "ExternalName", "externalName": "127.0.0.1"}
+        configs = [webhook["clientConfig"] for webhook in document.get("webhooks", [])]
+        conversion = document.get("spec", {}).get("conversion", {})
+        if "webhook" in conversion:
+            configs.append(conversion["webhook"]["clientConfig"])
+        for config in configs:
+            config["service"]["port"] = self.webhook
+
+    def write_configuration(self):
+        fields = {
+            "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+            "kind": "Configuration",
+            "namespace": NAMESPACE,
+            "health": {"healthProbeBindAddress": f"127.0.0.1:{self.health}"},
+            "metrics": {"bindAddress": "0"},
+            "webhook": {"port": self.webhook, "host": "127.0.0.1", "certDir": self.certificates},
+            "leaderElection": {
+                "leaderElect": True,
+                "resourceName": "c1f6bfd2.kueue.x-k8s.io",
+                "resourceNamespace": NAMESPACE,
+                "resourceLock": "leases",
+            },
+            "integrations": {"frameworks": ["batch/job"]},
+            "featureGates": {"VisibilityOnDemand": False},  # its port is fixed
+        }
+        with open(self.configuration, "w", encoding="utf-8") as file:
+            json.dump(fields, file)
+        with open(self.kubeconfig, "w", encoding="utf-8") as file:
+            file.write(self.cluster.control_plane("kubeconfig", f"{NAMESPACE}/kueue-controller-manager"))
+
+    def command(self):
+        environment = {**os.environ, "KUBECONFIG": self.kubeconfig, "HOME": self.cluster.folder}
+        return [self.program, "--config", self.configuration, "--zap-log-level=2"], environment
+
+    def look(self):
+        """The Secret with the certificates is mounted into its folder, as a kubelet would."""
+        secret = manager_process.get(self.client, SECRET) or {}
+        for name, content in (secret.get("data") or {}).items():
+            path, wanted = f"{self.certificates}/{name}", base64.b64decode(content)
+            if os.path.exists(path):
+                with open(path, "rb") as file:
+                    if file.read() == wanted:
+                        continue
+            with open(f"{path}.part", "wb") as file:
+                file.write(wanted)
+            os.rename(f"{path}.part", path)
+
+    def ready(self):
+        try:
+            return urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz", timeout=2).status == 200
+        except OSError:
+            return False
+
+
+def _documents(text):
+    """kubectl prints one JSON document after another, or a list of them."""
+    decoder, at = json.JSONDecoder(), 0
+    while text[at:].strip():
+        at += len(text[at:]) - len(text[at:].lstrip())
+        document, at = decoder.raw_decode(text, at)
+        yield from document["items"] if document["kind"] == "List" else [document]
