@@ -142,7 +142,7 @@ TEST(InstallationTest, WebhooksSayWhatHappensWithoutAnAnswer) {
     EXPECT_EQ(texts_of(webhook["admissionReviewVersions"]), std::set<std::string>{"v1"}) << name;
     EXPECT_EQ(webhook["matchPolicy"].text(), "Equivalent") << name;
     EXPECT_TRUE(webhook["timeoutSeconds"].number().value_or(0) > 0) << name;
-    const bool of_others = name == "job-without-queue.phalanx.dev";
+    const bool of_others = name.contains("-without-queue.");
     EXPECT_EQ(webhook["failurePolicy"].text(), of_others ? "Ignore" : "Fail") << name;
     EXPECT_EQ(webhook["rules"].size(), 1) << name;
     const Place rule = webhook["rules"].elements().front();
@@ -156,6 +156,7 @@ TEST(InstallationTest, WebhooksSayWhatHappensWithoutAnAnswer) {
     EXPECT_EQ(webhook["namespaceSelector"].present(), of_others) << name;
   }
   EXPECT_EQ(names, (std::set<std::string>{"job.phalanx.dev", "job-start.phalanx.dev",
+                                          "job-start-without-queue.phalanx.dev",
                                           "job-without-queue.phalanx.dev", "kueue.phalanx.dev",
                                           "workload-status.phalanx.dev"}));
 }
@@ -201,7 +202,9 @@ TEST(InstallationTest, WhoMayAdmitMayDoByHandWhatTheManagerDoes) {
               "!authorizer.group(\"kueue.x-k8s.io\").resource(\"workloads\")"
               ".namespace(request.namespace).check(\"admit\").allowed()");
   }
-  EXPECT_EQ(names, (std::set<std::string>{"job-start.phalanx.dev", "workload-status.phalanx.dev"}));
+  EXPECT_EQ(names,
+            (std::set<std::string>{"job-start.phalanx.dev", "job-start-without-queue.phalanx.dev",
+                                   "workload-status.phalanx.dev"}));
 }
 
 TEST(InstallationTest, TheNamespaceReachesEveryPlace) {

@@ -176,11 +176,17 @@ std::vector<Problem> validate_job(const json::value* old_document, const json::v
 }
 
 std::vector<Problem> check_start_by_hand(const json::value& old_document,
-                                         const json::value& document) {
+                                         const json::value& document, const JobContext& context) {
   const Place job(&document);
-  if (!is_suspended(Place(&old_document)) || is_suspended(job) || queue_of(job).empty() ||
-      run_by_another_controller(job)) {
+  if (!is_suspended(Place(&old_document)) || is_suspended(job) || run_by_another_controller(job)) {
     return {};
+  }
+  if (queue_of(job).empty()) {
+    if (!context.manage_without_queue) return {};
+    return {{"spec.suspend",
+             fmt::format("Jobs without a queue are held back here; name a queue by the label {}, "
+                         "and the Job is started when that admits it",
+                         core::names::kQueueLabel)}};
   }
   return {{"spec.suspend",
            fmt::format("the Job is started when its queue \"{}\" admits it; remove the label {} to "

@@ -31,9 +31,10 @@ void default_job(json::value& job, const JobContext& context);
 // `old_job` is nullptr for a new one.
 std::vector<Problem> validate_job(const json::value* old_job, const json::value& job);
 
-// Whether somebody who may not admit starts a Job that waits in a queue. The core would stop it
-// again, but until then its pods would run beside every quota and without their gates.
-std::vector<Problem> check_start_by_hand(const json::value& old_job, const json::value& job);
+// Whether somebody who may not admit starts a Job that waits in a queue, or for one. The core would
+// stop it again, but until then its pods would run beside every quota and without their gates.
+std::vector<Problem> check_start_by_hand(const json::value& old_job, const json::value& job,
+                                         const JobContext& context);
 
 // What its user should know although it is allowed.
 std::vector<std::string> job_warnings(const json::value& job);

@@ -69,21 +69,19 @@ void add_pod(const json::value& pod, std::vector<KueuePresence>& found) {
                    ends ? "is being ended; wait until it is gone" : "is Kueue's manager; end it"});
 }
 
-bool names_group(const Place& rules) {
-  for (const Place& rule : rules.elements()) {
-    for (const Place& group : rule["apiGroups"].elements()) {
-      if (group.text() == core::names::kKueueGroup) return true;
-    }
-  }
-  return false;
-}
-
+// Others may have policies of their own about Kueue's kinds, which are none of our business. Kueue
+// has a path for each kind, in every installation: "/validate-kueue-x-k8s-io-v1beta2-workload".
 bool is_kueues_configuration(const json::value& configuration) {
-  const Place document(&configuration);
-  if (document["metadata"]["name"].text() == kWebhookConfiguration) return false;  // our own
-  const auto webhooks = document["webhooks"].elements();
-  return std::ranges::any_of(webhooks,
-                             [](const Place& webhook) { return names_group(webhook["rules"]); });
+  const auto webhooks = Place(&configuration)["webhooks"].elements();
+  const auto is_asked_about = [&](std::string_view kind) {
+    return std::ranges::any_of(webhooks, [&](const Place& webhook) {
+      const Place config = webhook["clientConfig"];
+      const std::string_view url = config["url"].text();
+      const std::string_view path = url.empty() ? config["service"]["path"].text() : url;
+      return path.contains("-kueue-x-k8s-io-v1") && path.ends_with(kind);
+    });
+  };
+  return is_asked_about("-workload") && is_asked_about("-clusterqueue");
 }
 
 void add_webhooks(const json::value& configuration, std::vector<KueuePresence>& found) {

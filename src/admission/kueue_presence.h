@@ -4,7 +4,7 @@
 //
 // Judged from documents as an API server shows them. Kueue's parts are known by what they are, not
 // by the names of an installation: its Deployment by the labels that its manifests and its chart
-// give it, its webhooks by the kinds they are asked about.
+// give it, its webhooks by the paths at which they are asked.
 //
 // Pure and deterministic; linear in the documents.
 #pragma once

@@ -80,19 +80,25 @@ TEST(KueuePresenceTest, DeploymentsCountByWhatTheyWantAndPodsUntilTheyAreGone) {
   EXPECT_EQ(found[1].text, "is being ended; wait until it is gone");
 }
 
-TEST(KueuePresenceTest, WebhooksAreKnownByTheKindsTheyAreAskedAbout) {
+TEST(KueuePresenceTest, WebhooksAreKnownByThePathsAtWhichTheyAreAsked) {
   KueueDocuments documents;
   documents.webhook_configurations = {yaml(R"(
 kind: MutatingWebhookConfiguration
 metadata: {name: kueue-mutating-webhook-configuration}
 webhooks:
-- {name: mjob.kb.io, rules: [{apiGroups: [batch], resources: [jobs]}]}
-- {name: mworkload.kb.io, rules: [{apiGroups: [kueue.x-k8s.io], resources: [workloads]}]}
+- {name: mjob.kb.io, clientConfig: {service: {path: /mutate-batch-v1-job}}}
+- {name: mclusterqueue.kb.io, clientConfig: {service: {path: /mutate-kueue-x-k8s-io-v1beta2-clusterqueue}}}
+- {name: mworkload.kb.io, clientConfig: {service: {path: /mutate-kueue-x-k8s-io-v1beta2-workload}}}
 )"),
                                       yaml(R"(
 kind: ValidatingWebhookConfiguration
-metadata: {name: somebody}
-webhooks: [{name: job.example.com, rules: [{apiGroups: [batch], resources: [jobs]}]}]
+metadata: {name: policies-of-somebody}
+webhooks:
+- name: all.example.com
+  clientConfig: {service: {path: /validate}}
+  rules: [{apiGroups: [kueue.x-k8s.io], resources: [workloads, clusterqueues]}]
+- name: queues.example.com
+  clientConfig: {service: {path: /validate-kueue-x-k8s-io-v1beta2-localqueue}}
 )")};
   // Our own are asked about the same kinds.
   const auto ours = render_installation({});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <optional>
+#include <ranges>
 #include <utility>
 #include <vector>
 
@@ -126,6 +127,17 @@ void put_assignments(json::value& document, std::vector<ConvertedAssignment> tak
   }
 }
 
+// What looking at notes one by one may cost, in values of documents. Far more than that of any
+// document that people write, whose largest part, topology assignments, is left out; a stranger may
+// send what is larger.
+constexpr size_t kMostSteps = 1'000'000;
+
+// Which notes count, and the document with them.
+struct Restored {
+  json::value document;
+  ConversionNotes notes;
+};
+
 // Gives notes back to a plainly converted document.
 class Restorer {
  public:
@@ -139,15 +151,18 @@ class Restorer {
         schema_(schema),
         problems_(schema.validate(plain)) {}
 
-  [[nodiscard]] json::value restore(const ConversionNotes& notes) const {
-    json::value all = plain_;
-    for (const ConversionNote& note : notes) put_back(all, note);
-    if (is_possible(all)) return all;
+  [[nodiscard]] Restored restore(const ConversionNotes& notes) const {
+    Restored restored{plain_, notes};
+    for (const ConversionNote& note : notes) put_back(restored.document, note);
+    if (is_possible(restored.document)) return restored;
     // Somebody changed the document since: the notes that still fit it count.
-    json::value restored = plain_;
-    for (const ConversionNote& note : notes) {
-      json::value next = restored;
-      if (put_back(next, note) && is_possible(next)) restored = std::move(next);
+    restored = {plain_, {}};
+    const size_t most = kMostSteps / count_values(plain_);
+    for (const ConversionNote& note : notes | std::views::take(most)) {
+      json::value next = restored.document;
+      if (!put_back(next, note) || !is_possible(next)) continue;
+      restored.document = std::move(next);
+      restored.notes.push_back(note);
     }
     return restored;
   }
@@ -192,11 +207,17 @@ json::value convert_without_loss(std::string_view kind, json::value document,
   schema.prune(converted);
   json::value looks = convert_plainly(kind, converted, own_version);
   own_schema.prune(looks);
+  // Only what will count: a document that its own schema does not allow may have values that a note
+  // cannot bring back.
+  ConversionNotes losses = find_losses(document, looks);
+  if (!losses.empty()) {
+    losses = Restorer(kind, looks, converted, schema, own_schema).restore(losses).notes;
+  }
   if (!notes.empty()) {
-    converted = Restorer(kind, converted, looks, own_schema, schema).restore(notes);
+    converted = Restorer(kind, converted, looks, own_schema, schema).restore(notes).document;
   }
   put_assignments(converted, std::move(assignments));
-  put_notes(converted, find_losses(document, looks), own_version);
+  put_notes(converted, losses, own_version);
   return converted;
 }
 

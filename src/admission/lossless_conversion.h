@@ -24,8 +24,9 @@
 // metadata; only the annotation is touched here. Fields that the document's own version does not
 // have are dropped.
 //
-// Cost: linear in the document, three plain conversions of all but its topology assignments, which
-// are converted once. Notes that contradict the document cost one more for each.
+// Cost: linear in the document, two plain conversions of all but its topology assignments, which
+// are converted once. Notes, whether there were or come to be, cost one more; those that contradict
+// the document one for each, up to a bound beyond which they are dropped.
 #pragma once
 
 #include <cstddef>

@@ -6,6 +6,7 @@
 
 #include "admission/schema.h"
 #include "admission/schema_node.h"
+#include "base/json_path.h"
 #include "base/spelling.h"
 
 namespace phalanx::admission {
@@ -45,11 +46,8 @@ bool knows_all_fields(const SchemaNode& schema) {
 
 void prune_value(const SchemaNode& schema, json::value& value) {
   if (json::object* object = value.if_object(); object != nullptr && !knows_all_fields(schema)) {
-    std::vector<std::string> unknown;
-    for (const auto& field : *object) {
-      if (schema.find_property(field.key()) == nullptr) unknown.emplace_back(field.key());
-    }
-    for (const std::string& name : unknown) object->stable_erase(object->find(name));
+    keep_fields(*object,
+                [&](const auto& field) { return schema.find_property(field.key()) != nullptr; });
   }
   each_described(schema, value, SchemaPath(),
                  [](const SchemaNode& inner, json::value& child, const SchemaPath&) {
@@ -80,14 +78,12 @@ void find_unknown(const SchemaNode& schema, const json::value& value, const Sche
 // A null that may not be there is the same as nothing: the default takes its place, if there is
 // one.
 void drop_nulls(const SchemaNode& schema, json::object& object) {
-  std::vector<std::string> nulls;
-  for (const auto& field : object) {
-    if (!field.value().is_null()) continue;
+  keep_fields(object, [&](const auto& field) {
+    if (!field.value().is_null()) return true;
     const SchemaNode* inner = schema.find_property(field.key());
     if (inner == nullptr) inner = schema.additional.get();
-    if (inner != nullptr && !inner->nullable) nulls.emplace_back(field.key());
-  }
-  for (const std::string& name : nulls) object.stable_erase(object.find(name));
+    return inner == nullptr || inner->nullable;
+  });
 }
 
 }  // namespace

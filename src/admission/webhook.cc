@@ -10,6 +10,7 @@
 #include "admission/lossless_conversion.h"
 #include "admission/rules.h"
 #include "base/json_patch.h"
+#include "base/json_path.h"
 #include "core/names.h"
 
 namespace phalanx::admission {
@@ -20,6 +21,10 @@ constexpr size_t kMebibyte = size_t{1} << 20;
 constexpr size_t kMostReviewBytes = 8 * kMebibyte;
 // A page of a list is converted at once: 500 objects, if it was kubectl that asked.
 constexpr size_t kMostConversionBytes = 64 * kMebibyte;
+
+// Of one object: API servers write no object of more than 3 MiB, and those that people write have
+// some thousands.
+constexpr size_t kMostValuesOfObject = 1'000'000;
 
 constexpr std::string_view kBatchGroup = "batch";
 
@@ -75,10 +80,10 @@ Decision validate_job_change(const Review& review, const Cluster& /*cluster*/) {
   return decision;
 }
 
-Decision keep_job_suspended(const Review& review, const Cluster& /*cluster*/) {
+Decision keep_job_suspended(const Review& review, const Cluster& cluster) {
   Decision decision;
   if (review.operation != Operation::kUpdate || !review.subresource.empty()) return decision;
-  decision.problems = check_start_by_hand(review.old_object, review.object);
+  decision.problems = check_start_by_hand(review.old_object, review.object, cluster.job);
   return decision;
 }
 
@@ -139,6 +144,9 @@ Result<json::value> convert_object(const KueueAdmission& kueue, json::value obje
                             kOlderVersion));
   }
   const std::string name(place["metadata"]["name"].text());
+  if (count_values(object) > kMostValuesOfObject) {
+    return fail(fmt::format("{} {} has more than {} values", kind, name, kMostValuesOfObject));
+  }
   auto converted = kueue.convert(kind, std::move(object), request.version);
   if (!converted) return within(kind + " " + name, std::move(converted).error());
   return converted;
@@ -170,17 +178,19 @@ struct Webhook {
   size_t most_bytes;
   std::string_view group;  // of the kinds that are reviewed there
   Decide decide;           // nullptr: conversion
-  bool about_new_jobs = false;
+  // The reviews of Jobs for which the cluster's state is asked (JobContext).
+  std::optional<Operation> about_jobs_on = std::nullopt;
 };
 
 namespace {
 
 constexpr std::array kWebhooks{
-    Webhook{kMutateJobPath, kMostReviewBytes, kBatchGroup, default_new_job, true},
+    Webhook{kMutateJobPath, kMostReviewBytes, kBatchGroup, default_new_job, Operation::kCreate},
     Webhook{kValidateJobPath, kMostReviewBytes, kBatchGroup, validate_job_change},
     Webhook{kMutateKueuePath, kMostReviewBytes, core::names::kKueueGroup, default_new_kueue_object},
     Webhook{kValidateKueuePath, kMostReviewBytes, core::names::kKueueGroup, validate_kueue_change},
-    Webhook{kKeepSuspendedPath, kMostReviewBytes, kBatchGroup, keep_job_suspended},
+    Webhook{kKeepSuspendedPath, kMostReviewBytes, kBatchGroup, keep_job_suspended,
+            Operation::kUpdate},
     Webhook{kKeepStatusPath, kMostReviewBytes, core::names::kKueueGroup, keep_workload_status},
     Webhook{kConvertPath, kMostConversionBytes, core::names::kKueueGroup, nullptr},
 };
@@ -236,8 +246,8 @@ HttpAnswer http_error(int status, std::string_view message) {
 
 const json::value* WebhookRequest::job() const {
   const Review* review = std::get_if<Review>(&content);
-  const bool wanted = review != nullptr && webhook->about_new_jobs &&
-                      review->operation == Operation::kCreate && review->subresource.empty();
+  const bool wanted = review != nullptr && webhook->about_jobs_on == review->operation &&
+                      review->subresource.empty();
   return wanted ? &review->object : nullptr;
 }
 

@@ -57,6 +57,24 @@ TEST(KeepSuspendedTest, AJobThatWaitsIsNotStartedByHand) {
             "");
 }
 
+TEST(KeepSuspendedTest, NorOneThatIsHeldBackWithoutAQueue) {
+  JobContext context;
+  context.manage_without_queue = true;
+  const auto starts = [&](const json::value& waits, std::string_view patch) {
+    return refusal(kKeepSuspendedPath,
+                   {.operation = "UPDATE", .object = job(patch), .old_object = waits}, context);
+  };
+  const std::string_view message =
+      "Job train: spec.suspend: Jobs without a queue are held back here; name a queue by the label "
+      "kueue.x-k8s.io/queue-name, and the Job is started when that admits it";
+  const std::string_view started = "{spec: {suspend: false}, metadata: {labels: null}}";
+  EXPECT_EQ(starts(job("{spec: {suspend: true}, metadata: {labels: null}}"), started), message);
+  EXPECT_EQ(starts(job("spec: {suspend: true}"), started), message) << "it loses its label";
+  // Who is asked knows the Job by which that is decided.
+  const Asked update{.operation = "UPDATE", .object = job(started), .old_object = job("")};
+  EXPECT_NE(webhooks().read(kKeepSuspendedPath, review_text(update))->job(), nullptr);
+}
+
 TEST(MutateJobTest, OnlyNewJobsAreChangedAndAskedAbout) {
   const auto read = [](const Asked& asked) {
     return webhooks().read(kMutateJobPath, review_text(asked)).value();

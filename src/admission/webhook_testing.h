@@ -72,8 +72,9 @@ inline json::value response(std::string_view path, const Asked& asked,
 }
 
 // The message of a refusal; "" if it was allowed.
-inline std::string refusal(std::string_view path, const Asked& asked) {
-  const json::value answered = response(path, asked);
+inline std::string refusal(std::string_view path, const Asked& asked,
+                           const JobContext& context = {}) {
+  const json::value answered = response(path, asked, context);
   if (answered.at("allowed").as_bool()) return "";
   EXPECT_EQ(answered.at("status").at("code"), 422);
   EXPECT_FALSE(answered.as_object().contains("patch"));

@@ -114,14 +114,18 @@ void drop_nulls(json::value& document) {
   }
   json::object* object = document.if_object();
   if (object == nullptr) return;
-  for (auto field = object->begin(); field != object->end();) {
-    if (field->value().is_null()) {
-      field = object->stable_erase(field);
-    } else {
-      drop_nulls(field->value());
-      ++field;
-    }
+  keep_fields(*object, [](const auto& field) { return !field.value().is_null(); });
+  for (auto& field : *object) drop_nulls(field.value());
+}
+
+size_t count_values(const json::value& document) {
+  size_t count = 1;
+  if (const json::array* array = document.if_array()) {
+    for (const json::value& element : *array) count += count_values(element);
+  } else if (const json::object* object = document.if_object()) {
+    for (const auto& field : *object) count += count_values(field.value());
   }
+  return count;
 }
 
 }  // namespace phalanx

@@ -5,10 +5,13 @@
 // is wrong with a document uses JsonReader (base/json.h).
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "base/json.h"
 
@@ -37,6 +40,19 @@ std::string_view string_field(const json::object& object, std::string_view name)
 // The object at the path; what is absent on the way, null or no object is made an empty object.
 json::object& ensure_object(json::value& document, FieldPath path);
 
+// Removes the fields for which keep(field) is false; the others stay in their order. In one pass:
+// to erase them one by one costs the square of their number, and that may be a stranger's to
+// choose.
+template <typename Keep>
+void keep_fields(json::object& object, Keep keep) {
+  if (std::ranges::all_of(object, keep)) return;
+  json::object kept(object.storage());
+  for (auto& field : object) {
+    if (keep(std::as_const(field))) kept.emplace(field.key(), std::move(field.value()));
+  }
+  object = std::move(kept);
+}
+
 // Removes the field at the path, keeping the order of the others.
 void erase_at(json::value& document, FieldPath path);
 
@@ -45,6 +61,9 @@ void set_or_erase(json::object& object, std::string_view name, const json::value
 
 // Whether both are the same, where absent and null (nullptr) are.
 bool same_value(const json::value* a, const json::value* b);
+
+// How many values a document is made of, itself among them.
+size_t count_values(const json::value& document);
 
 // Fields that are null are removed, at any depth: to Kubernetes they are absent. Elements of lists
 // stay.

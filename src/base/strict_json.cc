@@ -12,6 +12,8 @@ namespace {
 
 // No Kubernetes object comes near it, and everything that walks a document may recurse.
 constexpr size_t kMaxDepth = 64;
+// A value takes ten times the memory of the two bytes in which it can be written.
+constexpr size_t kMostValues = 4'000'000;
 constexpr size_t kLongestShownKey = 64;
 
 // Builds the document from what the parser sees, and watches the keys of every open object. The
@@ -44,12 +46,12 @@ class Builder {
     }
     open_objects_.pop_back();
     stack_.push_object(size);
-    return true;
+    return one_more(code);
   }
   bool on_array_begin(Code& /*code*/) { return true; }
-  bool on_array_end(size_t size, Code& /*code*/) {
+  bool on_array_end(size_t size, Code& code) {
     stack_.push_array(size);
-    return true;
+    return one_more(code);
   }
   bool on_key_part(Text text, size_t /*size*/, Code& /*code*/) {
     key_ += text;
@@ -66,30 +68,30 @@ class Builder {
     stack_.push_chars(text);
     return true;
   }
-  bool on_string(Text text, size_t /*size*/, Code& /*code*/) {
+  bool on_string(Text text, size_t /*size*/, Code& code) {
     stack_.push_string(text);
-    return true;
+    return one_more(code);
   }
   bool on_number_part(Text /*text*/, Code& /*code*/) { return true; }
-  bool on_int64(int64_t number, Text /*text*/, Code& /*code*/) {
+  bool on_int64(int64_t number, Text /*text*/, Code& code) {
     stack_.push_int64(number);
-    return true;
+    return one_more(code);
   }
-  bool on_uint64(uint64_t number, Text /*text*/, Code& /*code*/) {
+  bool on_uint64(uint64_t number, Text /*text*/, Code& code) {
     stack_.push_uint64(number);
-    return true;
+    return one_more(code);
   }
-  bool on_double(double number, Text /*text*/, Code& /*code*/) {
+  bool on_double(double number, Text /*text*/, Code& code) {
     stack_.push_double(number);
-    return true;
+    return one_more(code);
   }
-  bool on_bool(bool value, Code& /*code*/) {
+  bool on_bool(bool value, Code& code) {
     stack_.push_bool(value);
-    return true;
+    return one_more(code);
   }
-  bool on_null(Code& /*code*/) {
+  bool on_null(Code& code) {
     stack_.push_null();
-    return true;
+    return one_more(code);
   }
   bool on_comment_part(Text /*text*/, Code& /*code*/) { return true; }
   bool on_comment(Text /*text*/, Code& /*code*/) { return true; }
@@ -99,10 +101,17 @@ class Builder {
   [[nodiscard]] const std::optional<std::string>& repeated_key() const { return repeated_key_; }
 
  private:
+  bool one_more(Code& code) {
+    if (++values_ <= kMostValues) return true;
+    code = json::error::array_too_large;
+    return false;
+  }
+
   json::value_stack stack_;
   std::vector<std::vector<std::string>> open_objects_;  // the keys of each so far
   std::string key_;                                     // the part of the current one
   std::optional<std::string> repeated_key_;
+  size_t values_ = 0;
 };
 
 }  // namespace
@@ -121,6 +130,9 @@ Result<json::value> parse_strict_json(std::string_view text) {
   }
   if (code == json::error::too_deep) {
     return fail(fmt::format("byte {}: nested deeper than {} levels", consumed, kMaxDepth));
+  }
+  if (code == json::error::array_too_large) {
+    return fail(fmt::format("byte {}: more than {} values", consumed, kMostValues));
   }
   if (code) return fail(fmt::format("byte {}: not valid JSON: {}", consumed, code.message()));
   const size_t more = text.find_first_not_of(" \t\r\n", consumed);

@@ -60,6 +60,18 @@ TEST(StrictJson, WhatIsNoJsonIsRefused) {
   EXPECT_EQ(read("{} {}"), "byte 3: not valid JSON: something follows the document");
 }
 
+TEST(StrictJson, TheNumberOfValuesIsBounded) {
+  const auto list_of = [](size_t count) {
+    std::string text = "[0";
+    for (size_t i = 1; i < count; ++i) text += ",0";
+    return text + "]";
+  };
+  EXPECT_TRUE(parse_strict_json(list_of(3'999'999)).has_value());  // and the list itself
+  const auto refused = parse_strict_json(list_of(4'000'000));
+  ASSERT_FALSE(refused.has_value());
+  EXPECT_NE(refused.error().message.find("more than 4000000 values"), std::string::npos);
+}
+
 TEST(StrictJson, DepthIsBounded) {
   const auto nested = [](size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');
