@@ -266,7 +266,7 @@ TEST(InstallationTest, TheCaBundleIsEverywhere) {
     options.webhook_url = url;
     options.ca_bundle = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n";
     const Documents documents = render(options);
-    EXPECT_EQ(client_configs_of(documents).size(), 12);
+    EXPECT_EQ(client_configs_of(documents).size(), 13);
     for (const Place& config : client_configs_of(documents)) {
       EXPECT_EQ(from_base64(config["caBundle"].text()).value(), options.ca_bundle);
     }

@@ -343,6 +343,35 @@ spec: {concurrentAdmissionPolicy: {migration: {mode: RetainFirstAdmission}}}
 
 // Notes that somebody made up.
 
+// No API server has such a document. It is at rest after one round all the same: what a note could
+// not bring back is not noted.
+TEST(LosslessConversion, ValuesOfAnotherTypeAreGoneAfterARound) {
+  const json::value queue = good_with(
+      "ClusterQueue", "spec: {admissionChecksStrategy: {admissionChecks: {universal: 1}}}");
+  const json::value there = down("ClusterQueue", queue);
+  EXPECT_EQ(note_of(there), "");
+  const json::value back = up("ClusterQueue", there);
+  EXPECT_EQ(back, good_with("ClusterQueue", ""));
+  EXPECT_EQ(up("ClusterQueue", down("ClusterQueue", back)), back);
+}
+
+// Each would cost as much as the document is large, so only some are looked at.
+TEST(LosslessConversion, NotesThatContradictALargeDocumentAreDropped) {
+  constexpr int kElements = 600'000;
+  json::value workload = good_with("Workload", "");
+  json::array numbers(kElements, 0);
+  workload.at("spec").as_object()["podSets"] = std::move(numbers);
+  const std::string contradiction = R"({"at":"/spec","was":{"queueName":"other"}})";
+  const std::string possible =
+      R"({"at":"/spec","was":{"priorityClassName":"a","priorityClassSource":""}})";
+  const auto seen = [&](const json::value& document) {
+    return down("Workload", with_note(document, lost("v1beta1", contradiction + "," + possible)));
+  };
+  const json::value small = seen(good_with("Workload", ""));
+  EXPECT_EQ(string_at(small, {"spec", "priorityClassName"}), "a");
+  EXPECT_EQ(string_at(seen(workload), {"spec", "priorityClassName"}), "");
+}
+
 TEST(LosslessConversion, NonsenseIsNoNote) {
   const json::value queue = older("ClusterQueue", "spec: {cohort: all}");
   for (const std::string& text : std::initializer_list<std::string>{

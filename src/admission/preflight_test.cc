@@ -143,7 +143,9 @@ TEST(PreflightTest, KeepsWhatKueueNeedsToComeBack) {
            "spec: {group: kueue.x-k8s.io}, status: {storedVersions: [v1beta1]}}")};
   documents.kueue.webhook_configurations = {
       yaml("{kind: MutatingWebhookConfiguration, metadata: {name: kueue, generation: 3}, "
-           "webhooks: [{name: m, rules: [{apiGroups: [kueue.x-k8s.io]}]}]}"),
+           "webhooks: [{clientConfig: {service: {path: /mutate-kueue-x-k8s-io-v1beta2-workload}}}, "
+           "{clientConfig: {url: "
+           "'https://127.0.0.1/mutate-kueue-x-k8s-io-v1beta2-clusterqueue'}}]}"),
       yaml("{kind: MutatingWebhookConfiguration, metadata: {name: other}, webhooks: []}")};
   documents.kueue.api_services = {yaml(
       "{metadata: {name: v1.visibility.kueue.x-k8s.io}, spec: {group: visibility.kueue.x-k8s.io, "

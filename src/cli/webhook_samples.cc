@@ -18,10 +18,13 @@ constexpr std::string_view kOlderKueueVersion = "kueue.x-k8s.io/v1beta1";
 constexpr int kVariants = 24;  // of each good sort
 constexpr int kGarbageVariants = 4;
 constexpr int kBrackets = 100'000;
+constexpr int kUnknownFields = 20'000;
+constexpr size_t kLargeAnnotation = 1'500'000;
 constexpr size_t kMebibyte = size_t{1} << 20;
 
 const std::string kAllowed = R"("allowed":true)";
 const std::string kRefused = R"("allowed":false)";
+const std::string kConverted = R"("status":"Success")";
 
 class SampleMaker {
  public:
@@ -207,20 +210,20 @@ class SampleMaker {
          kRefused);
   }
 
+  json::object conversion(std::string_view wanted, json::array objects) {
+    return {{"apiVersion", "apiextensions.k8s.io/v1"},
+            {"kind", "ConversionReview"},
+            {"request", json::object{{"uid", fmt::format("{:016x}", random_.next())},
+                                     {"desiredAPIVersion", wanted},
+                                     {"objects", std::move(objects)}}}};
+  }
+
   void add_conversions() {
-    const auto conversion = [&](std::string_view wanted, json::array objects) {
-      return json::object{{"apiVersion", "apiextensions.k8s.io/v1"},
-                          {"kind", "ConversionReview"},
-                          {"request", json::object{{"uid", fmt::format("{:016x}", random_.next())},
-                                                   {"desiredAPIVersion", wanted},
-                                                   {"objects", std::move(objects)}}}};
-    };
-    const std::string done = R"("status":"Success")";
     good("to the stored version", admission::kConvertPath,
          conversion(kKueueVersion, {workload(kOlderKueueVersion), workload(kOlderKueueVersion)}),
-         done);
+         kConverted);
     good("to the older version", admission::kConvertPath,
-         conversion(kOlderKueueVersion, {workload(), cluster_queue()}), done);
+         conversion(kOlderKueueVersion, {workload(), cluster_queue()}), kConverted);
   }
 
   void add_bad_documents() {
@@ -249,11 +252,16 @@ class SampleMaker {
     const ExpectedAnswer bad{400, "Failure"};
     json::value large = job(true);
     large.at("metadata").at("annotations").as_object()["example.com/large"] =
-        std::string(kMebibyte, 'x');
-    garbage("a string of 1 MiB", post(path, json::serialize(review(large))), {200, kAllowed});
+        std::string(kLargeAnnotation, 'x');
+    garbage("an annotation of 1.5 MB", post(path, json::serialize(review(large))), {200, kAllowed});
     const json::value many = queue_of_quota("9223372036854775808");
     garbage("a quota of 2^63", post(admission::kValidateKueuePath, json::serialize(review(many))),
             {200, kRefused});
+    json::object strange = workload(kOlderKueueVersion);
+    for (int i = 0; i < kUnknownFields; ++i) strange["spec"].as_object()[fmt::format("f{}", i)] = i;
+    garbage("20 000 unknown fields",
+            post(admission::kConvertPath, json::serialize(conversion(kKueueVersion, {strange}))),
+            {200, kConverted});
     json::value pod = job(true);
     pod.as_object()["kind"] = "Pod";
     garbage("another kind", post(path, json::serialize(review(pod))), bad);

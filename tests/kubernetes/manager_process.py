@@ -63,7 +63,10 @@ class Cluster:
             self._kubectl = f"{servers.stdout.strip()}/kubectl"
         command = [self._kubectl, "--kubeconfig", self.kubeconfig, "--cache-dir", f"{self.folder}/kubectl-cache"]
         command += words
-        return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, input=stdin).stdout
+        done = subprocess.run(command, check=False, capture_output=True, text=True, input=stdin)
+        if done.returncode:
+            raise RuntimeError(f"kubectl {' '.join(words)}: {done.stderr}")
+        return done.stdout
 
     def pid_of(self, program):
         with open(f"{self.home}/processes/{program}/pid", encoding="ascii") as file:
