@@ -6,12 +6,11 @@
 #include <array>
 
 #include "base/json_path.h"
+#include "core/names.h"
 #include "topology/assignment_encoding.h"
 
 namespace phalanx::admission {
 namespace {
-
-constexpr std::string_view kGroup = "kueue.x-k8s.io";
 
 json::object* find_object(json::object* parent, std::string_view name) {
   json::value* value = parent == nullptr ? nullptr : parent->if_contains(name);
@@ -113,7 +112,8 @@ struct PrioritySource {
   std::string_view kind;
 };
 constexpr std::array kPrioritySources{
-    PrioritySource{"kueue.x-k8s.io/workloadpriorityclass", kGroup, "WorkloadPriorityClass"},
+    PrioritySource{"kueue.x-k8s.io/workloadpriorityclass", core::names::kKueueGroup,
+                   "WorkloadPriorityClass"},
     PrioritySource{"scheduling.k8s.io/priorityclass", "scheduling.k8s.io", "PriorityClass"},
 };
 
@@ -226,7 +226,7 @@ json::value convert_plainly(std::string_view kind, json::value document, std::st
     const Convert step = version == kStoredVersion ? found->up : found->down;
     if (step != nullptr) step(document.get_object());
   }
-  document.get_object()["apiVersion"] = fmt::format("{}/{}", kGroup, version);
+  document.get_object()["apiVersion"] = fmt::format("{}/{}", core::names::kKueueGroup, version);
   return document;
 }
 

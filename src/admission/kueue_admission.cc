@@ -16,8 +16,6 @@
 namespace phalanx::admission {
 namespace {
 
-constexpr std::string_view kGroup = "kueue.x-k8s.io";
-
 std::vector<Problem> one_problem(std::string path, std::string message) {
   return {Problem{std::move(path), std::move(message)}};
 }
@@ -32,9 +30,10 @@ std::vector<Problem> check_header(std::string_view kind, const json::value& obje
   }
   const std::string_view version = version_of(object);
   if (version != kStoredVersion && version != kOlderVersion) {
-    return one_problem("apiVersion", fmt::format("\"{}\" is not supported; use {}/{} or {}/{}",
-                                                 place["apiVersion"].text(), kGroup, kStoredVersion,
-                                                 kGroup, kOlderVersion));
+    return one_problem("apiVersion",
+                       fmt::format("\"{}\" is not supported; use {}/{} or {}/{}",
+                                   place["apiVersion"].text(), core::names::kKueueGroup,
+                                   kStoredVersion, core::names::kKueueGroup, kOlderVersion));
   }
   return {};
 }
@@ -95,7 +94,7 @@ bool KueueAdmission::covers(std::string_view kind) const {
 
 bool KueueAdmission::covers(api::Kind kind) const {
   const api::KindInfo& about = api::info(kind);
-  return about.group == kGroup && covers(about.name);
+  return about.group == core::names::kKueueGroup && covers(about.name);
 }
 
 Admitted KueueAdmission::admit(api::Kind kind, const json::value* old_object, json::value object,
