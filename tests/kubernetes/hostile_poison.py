@@ -1,0 +1,242 @@
+"""Objects as bad as can be: a part of `hostile`."""
+import concurrent.futures
+import time
+
+import api_client
+import hostile_objects
+import manager_process
+from adoption import AMOUNTS, REQUIRED
+from hostile_objects import MOST, NOW
+from manager_process import BATCH, GPU, HOST, KUEUE, RACK, condition, kueue_object
+
+ESCAPES = "\x1b[2J\r\n2026-01-01T00:00:00.000000Z info  forged\u202e"
+
+
+class Poison:
+    """The part, for a class that has Checks, Objects and what `hostile` checks again and again."""
+
+    def poison(self):
+        space = "poison"
+        self.use_namespace(space)
+        self.make_queues(*manager_process.queue_objects(space, AMOUNTS))
+        self.honest(space, "before")
+        self.lives("one honest Job")
+        for part in (
+            self.invalid_objects, self.escapes, self.large_objects, self.absurd_jobs, self.absurd_pods, self.odd_queues,
+        ):
+            part(space)
+            self.lives(part.__name__.replace("_", " "))
+            self.honest(space, f"after-{part.__name__.replace('_', '-')}")
+        # A manager must be able to start with all of it in place.
+        code, _ = self.manager.end()
+        self.check(code == 0, f"poison: the manager ended with {code}")
+        self.start_manager()
+        self.lives("a start with all of it")
+        self.honest(space, "after-the-start")
+        problem = self.manager.account_problem()
+        self.check(not problem, f"poison: {problem}")
+        self.remove_poison(space)
+        # And nothing of the sums was lost: there is room for all that there was room for.
+        self.honest(space, "all", len(self.names_of_nodes()) // 4)
+        problem = self.manager.account_problem()
+        self.check(not problem, f"poison: after it was removed: {problem}")
+
+    def invalid_objects(self, space):
+        """Rejections name the object, the field and what to do."""
+        workloads, queues = f"{KUEUE}/namespaces/{space}/workloads", f"{KUEUE}/clusterqueues"
+
+        def workload(**fields):
+            template = manager_process.job("", 1, 1)["spec"]["template"]
+            template["spec"]["containers"][0]["resources"] = {"requests": fields.pop("requests", {"cpu": "1"})}
+            pod_set = {"name": "main", "count": 1, "template": template, **fields}
+            return kueue_object("Workload", "bad", {"queueName": "main", "podSets": [pod_set]})
+
+        def queue(**amounts):
+            return manager_process.cluster_queue("bad", amounts)[1]
+
+        levels = [{"nodeLabel": f"example.com/level-{i}"} for i in range(17)]
+        topology = kueue_object("Topology", "bad", {"levels": levels})
+        control = kueue_object("Topology", "bad", {"levels": [{"nodeLabel": f"a{ESCAPES}"}]})
+        flavor = kueue_object("ResourceFlavor", "bad", {"nodeLabels": {"a": f"b{ESCAPES}"}})
+        slices = {"required": RACK, "podSetSliceRequiredTopology": HOST}
+        for what, path, document, words in (
+            ("negative requests", workloads, workload(requests={"cpu": "-5"}), ["requests", "-5", "negative"]),
+            ("no quantity", workloads, workload(requests={"cpu": "many"}), ["requests"]),
+            ("more pods than there are", workloads, workload(minCount=2), ["minCount", "at most"]),
+            ("a slice without a size", workloads, workload(topologyRequest=slices), ["podSetSliceSize", "required"]),
+            ("negative quota", queues, queue(cpu="-1"), ["nominalQuota"]),
+            ("quota beyond 64 bits", queues, queue(cpu="1e30"), ["nominalQuota"]),
+            ("too many levels", f"{KUEUE}/topologies", topology, ["spec.levels", "16"]),
+            ("control characters in a level", f"{KUEUE}/topologies", control, ["nodeLabel"]),
+            ("control characters in a label", f"{KUEUE}/resourceflavors", flavor, ["nodeLabels"]),
+        ):
+            self.refused(f"poison: {what}", lambda p=path, d=document: self.create(p, d), *words)
+
+    def escapes(self, space):
+        """What is written into annotations must not get onto terminals or into logs as it is."""
+        for annotation in ("kueue.x-k8s.io/job-min-parallelism", REQUIRED):
+            document = manager_process.job("escapes", 1, 1)
+            document["metadata"]["annotations"] = {annotation: f"1{ESCAPES}"}
+            document["spec"]["template"]["metadata"]["annotations"] = {annotation: f"1{ESCAPES}"}
+            self.refused(f"poison: {annotation}", lambda d=document: self.submit(space, d), "annotations", "\\x1b[2J")
+        check = kueue_object("AdmissionCheck", "odd", {"controllerName": "example.com/odd"})
+        self.create(f"{KUEUE}/admissionchecks", check)
+        self.others.append(f"{KUEUE}/admissionchecks/odd")
+        active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": NOW}
+        self.client.patch(f"{KUEUE}/admissionchecks/odd/status", {"status": {"conditions": [active]}})
+        collection, document = manager_process.cluster_queue("checked", AMOUNTS)
+        document["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "odd"}]}
+        self.make_queues((collection, document), manager_process.local_queue(space, "checked", "checked"))
+        self.others.append(f"{KUEUE}/clusterqueues/checked")
+        self.submit(space, manager_process.job("checked", 1, 1, "checked"))
+
+        def asked():
+            return (self.workload_of(space, "checked") or {}).get("status", {}).get("admissionChecks")
+
+        self.wait("the check to be asked for", asked)
+        workload = self.workload_of(space, "checked")
+        path = f"{KUEUE}/namespaces/{space}/workloads/{workload['metadata']['name']}"
+        state = {"name": "odd", "state": "Rejected", "message": f"no{ESCAPES}", "lastTransitionTime": NOW}
+        self.client.patch(f"{path}/status", {"status": {"admissionChecks": [state]}})
+        self.wait("the rejected Workload to be deactivated", lambda: not self.get(path)["spec"].get("active", True))
+        said = self.manager.said()
+        self.check("\x1b" not in said and "\u202e" not in said, "poison: escapes got into the log")
+        forged = [line for line in said.splitlines() if line.startswith("2026-01-01T00:00:00.000000Z info  forged")]
+        self.check(not forged, f"poison: somebody else wrote into the log: {forged}")
+
+        def messages():
+            events = self.client.request("GET", f"/api/v1/namespaces/{space}/events")["items"]
+            return [event["message"] for event in events if "Rejected" in event.get("message", "")]
+
+        self.wait("an Event to tell it", messages)
+        told = messages() + [c["message"] for c in self.get(path)["status"]["conditions"]]
+        self.check(all(text.isprintable() for text in told), f"poison: Events or conditions have escapes: {told}")
+        self.remove_job(space, "checked")
+
+    def large_objects(self, space):
+        """As large as API servers let them be."""
+
+        def annotated(name, size):
+            document = manager_process.job(name, 1, 1, "main")
+            document["metadata"]["annotations"] = {f"example.com/{i}": "x" * (size // 8) for i in range(8)}
+            return document
+
+        def long_environment(name, variables, size):
+            document = manager_process.job(name, 1, 1, "main")
+            container = document["spec"]["template"]["spec"]["containers"][0]
+            container["env"] = [{"name": f"V{i}", "value": "v" * size} for i in range(variables)]
+            return document
+
+        self.refused("poison: annotations of 300 kB", lambda: self.submit(space, annotated("too-annotated", 300_000)))
+        self.refused("poison: a Job of 4 MB", lambda: self.submit(space, long_environment("too-large", 4000, 1000)))
+        self.submit(space, annotated("annotated", 255_000))
+        self.submit(space, long_environment("variables", 5000, 1))
+        self.submit(space, long_environment("large", 700, 1000))
+        for name in ("annotated", "variables", "large"):
+            self.wait(f"the Job {name} to run", lambda n=name: self.runs(space, n, 1))
+        # Such a Job fits, but its Workload, which is written more than once, hardly does.
+        try:
+            self.submit(space, long_environment("largest", 1330, 1000))
+            fits = True
+        except api_client.ApiError:
+            fits = False
+        if fits:
+            time.sleep(2)
+        for i in range(12):
+            self.submit(space, {**long_environment(f"large-{i}", 700, 1000)})
+        self.say(f"poison: a Job of 1.4 MB {'is' if fits else 'is not'} taken by the API server")
+
+    def absurd_jobs(self, space):
+        many = (1 << 31) - 1
+        for name, pods, requests in (
+            ("gpus", 1, {GPU: MOST}),
+            ("cpus", 1, {"cpu": "1e18"}),
+            ("memory", 1, {"memory": "8Ei"}),
+            ("sum", many, {"cpu": "4611686018427387904m", GPU: str(1 << 62)}),
+            ("pods", many, {"cpu": "1"}),
+        ):
+            document = manager_process.job(f"absurd-{name}", 1, 1, "main", {REQUIRED: RACK})
+            resources = {"requests": requests, "limits": requests}
+            document["spec"]["template"]["spec"]["containers"][0]["resources"] = resources
+            document["spec"].update({"parallelism": pods, "completions": pods, "completionMode": "NonIndexed"})
+            self.submit(space, document)
+            self.wait(
+                f"absurd-{name} to wait",
+                lambda n=name: condition(self.workload_of(space, f"absurd-{n}") or {}, "QuotaReserved").get("status")
+                == "False",
+            )
+            self.check(not self.pods(space, f"absurd-{name}"), f"poison: absurd-{name} has pods")
+        long_name = "n" * 61  # pods have "-0" behind it
+        self.submit(space, manager_process.job(long_name, 1, 1, "main", {"example.com/note": f"note{ESCAPES}"}))
+        self.wait("a Job with a long name to run", lambda: self.runs(space, long_name, 1))
+        self.remove_job(space, long_name)
+
+    def absurd_pods(self, space):
+        """Bound by name, so that no scheduler is asked."""
+        nodes = self.names_of_nodes()
+        documents = []
+        for i in range(40):
+            document = hostile_objects.pod(f"absurd-{i}", "nowhere", gpus=MOST)
+            document["spec"]["nodeName"] = nodes[0] if i < 20 else f"no-such-node-{i}"
+            resources = document["spec"]["containers"][0]["resources"]
+            for amounts in resources.values():
+                amounts.update({f"example.com/{i}-{j}": MOST for j in range(20)})
+            documents.append(document)
+        pods = f"/api/v1/namespaces/{space}/pods"
+        for document in documents:
+            self.create(pods, document)
+        node = {
+            "metadata": {"name": "absurd-node", "labels": {HOST: "absurd-node", "example.com/long": "l" * 63}},
+            "spec": {"taints": [{"key": "example.com/absurd", "effect": "NoSchedule"}]},
+        }
+        node["metadata"]["annotations"] = {"example.com/note": f"note{ESCAPES}", "example.com/large": "x" * 200_000}
+        node["metadata"]["labels"].update(manager_process.GROUP)
+        self.create("/api/v1/nodes", node)
+        self.others.append("/api/v1/nodes/absurd-node")
+        amounts = {"cpu": MOST, "memory": MOST, GPU: MOST, "pods": MOST, "example.com/thing": MOST}
+        self.client.patch("/api/v1/nodes/absurd-node/status", {"status": {"allocatable": amounts, "capacity": amounts}})
+        for document in documents:
+            path = f"{pods}/{document['metadata']['name']}?gracePeriodSeconds=0"
+            self.client.request("DELETE", path)
+
+    def odd_queues(self, _space):
+        """Very many of them, cohorts in a circle, names as long as they may be."""
+        names = [f"many-{i}" for i in range(self.options.queues - 1)] + ["q" * 253]
+        documents = []
+        for name in names:
+            document = manager_process.cluster_queue(name, {"cpu": f"{MOST}m"})[1]
+            document["spec"]["cohortName"] = f"circle-{len(name) % 3}"
+            documents.append(document)
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.create_apart, documents))
+        self.client.close()  # it may have been silent for too long
+        for i in range(3):
+            cohort = kueue_object("Cohort", f"circle-{i}", {"parentName": f"circle-{(i + 1) % 3}"})
+            self.create(f"{KUEUE}/cohorts", cohort)
+            self.others.append(f"{KUEUE}/cohorts/circle-{i}")
+        self.others += [f"{KUEUE}/clusterqueues/{name}" for name in names]
+        reason = lambda: condition(self.get(f"{KUEUE}/clusterqueues/many-0"), "Active").get("reason")  # noqa: E731
+        self.wait("a queue in a circle to say so", lambda: reason() == "CohortCycle")
+
+    def create_apart(self, document):
+        client = self.cluster.client()
+        client.request("POST", f"{KUEUE}/clusterqueues", document)
+        client.close()
+
+    def delete_apart(self, path):
+        client = self.cluster.client()
+        manager_process.delete(client, path)
+        client.close()
+
+    def remove_poison(self, space):
+        jobs = self.client.request("GET", f"{BATCH}/namespaces/{space}/jobs")["items"]
+        for document in jobs:
+            self.remove_job(space, document["metadata"]["name"])
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.delete_apart, self.others))
+        self.client.close()  # it may have been silent for too long
+        left = [path for path in self.others if "many-" not in path]
+        self.wait("the poison to be gone", lambda: not any(self.get(path) for path in left), 120)
+        self.others = []
+        path = f"/api/v1/namespaces/{space}/pods"
+        self.wait("its pods to be gone", lambda: not self.client.request("GET", path)["items"])
