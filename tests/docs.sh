@@ -4,7 +4,7 @@
 # Runs the first command of every ```console block that works on the examples, and compares its standard
 # output with the lines below it. A line "..." stands for any lines.
 set -euo pipefail
-shopt -s extglob
+shopt -s extglob nullglob
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build=$(cd "$1" && pwd)
 export PATH=$build:$PATH LC_ALL=C.UTF-8 NO_COLOR=1
@@ -43,4 +43,8 @@ for block in "$blocks"/*; do
   fi
 done
 echo "$checked outputs compared"
+if ((checked == 0)); then
+  echo "no document has a command that could be compared: are the blocks written otherwise by now?"
+  failed=1
+fi
 exit "$failed"
