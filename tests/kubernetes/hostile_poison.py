@@ -1,6 +1,5 @@
 """Objects as bad as can be: a part of `hostile`."""
 import concurrent.futures
-import time
 
 import api_client
 import hostile_objects
@@ -27,7 +26,8 @@ class Poison:
             part(space)
             self.lives(part.__name__.replace("_", " "))
             self.honest(space, f"after-{part.__name__.replace('_', '-')}")
-        # A manager must be able to start with all of it in place.
+        # A manager must be able to start with all of it in place. Pods of no node are taken away after a minute.
+        self.bind_absurd_pods(space)
         code, _ = self.manager.end()
         self.check(code == 0, f"poison: the manager ended with {code}")
         self.start_manager()
@@ -35,11 +35,33 @@ class Poison:
         self.honest(space, "after-the-start")
         problem = self.manager.account_problem()
         self.check(not problem, f"poison: {problem}")
+        left = {name for name in self.names_of_pods(space) if name.startswith("absurd-")}
+        self.check(left >= {f"absurd-{i}" for i in range(20)}, f"poison: of the absurd pods there are only {left}")
         self.remove_poison(space)
-        # And nothing of the sums was lost: there is room for all that there was room for.
-        self.honest(space, "all", len(self.names_of_nodes()) // 4)
+        self.room_for_all(space)
         problem = self.manager.account_problem()
         self.check(not problem, f"poison: after it was removed: {problem}")
+
+    def room_for_all(self, space):
+        """Nothing of the sums was lost: a gang for each rack, at once, takes every GPU that there is."""
+        racks = {}
+        for node in self.nodes():
+            racks.setdefault(node["metadata"]["labels"][RACK], []).append(node["metadata"]["name"])
+        gangs = {f"all-{i}": len(hosts) for i, hosts in enumerate(racks.values())}
+        self.check(len(gangs) > 1, f"poison: there is no more than one rack: {racks}")
+        for name, pods in gangs.items():
+            self.submit(space, manager_process.job(name, pods, 8, "main", {REQUIRED: RACK}))
+        for name, pods in gangs.items():
+            self.wait(f"{name} to run beside the others", lambda n=name, p=pods: self.runs(space, n, p), 120)
+        taken = sorted(host for name in gangs for host in self.nodes_of(space, name))
+        self.check(taken == sorted(self.names_of_nodes()), f"poison: the gangs are on {taken}")
+        for name in gangs:
+            self.remove_job(space, name)
+        self.wait("the gangs to be gone", lambda: not self.names_of_pods(space))
+
+    def names_of_pods(self, space):
+        found = self.client.request("GET", f"/api/v1/namespaces/{space}/pods")["items"]
+        return {pod["metadata"]["name"] for pod in found}
 
     def invalid_objects(self, space):
         """Rejections name the object, the field and what to do."""
@@ -127,8 +149,12 @@ class Poison:
             container["env"] = [{"name": f"V{i}", "value": "v" * size} for i in range(variables)]
             return document
 
-        self.refused("poison: annotations of 300 kB", lambda: self.submit(space, annotated("too-annotated", 300_000)))
-        self.refused("poison: a Job of 4 MB", lambda: self.submit(space, long_environment("too-large", 4000, 1000)))
+        too_annotated, too_large = annotated("too-annotated", 300_000), long_environment("too-large", 4000, 1000)
+        self.refused(
+            "poison: annotations of 300 kB", lambda: self.submit(space, too_annotated),
+            "metadata.annotations", "more than 262144 bytes",
+        )
+        self.refused("poison: a Job of 4 MB", lambda: self.submit(space, too_large), "too large", status=413)
         self.submit(space, annotated("annotated", 255_000))
         self.submit(space, long_environment("variables", 5000, 1))
         self.submit(space, long_environment("large", 700, 1000))
@@ -140,11 +166,23 @@ class Poison:
             fits = True
         except api_client.ApiError:
             fits = False
-        if fits:
-            time.sleep(2)
-        for i in range(12):
-            self.submit(space, {**long_environment(f"large-{i}", 700, 1000)})
+        names = [f"large-{i}" for i in range(12)]
+        for name in names:
+            self.submit(space, long_environment(name, 700, 1000))
+        for name in names + ["largest"] * fits:
+            self.wait(f"a Workload of {name} or an Event about it", lambda n=name: self.heard_of(space, n))
         self.say(f"poison: a Job of 1.4 MB {'is' if fits else 'is not'} taken by the API server")
+
+    def heard_of(self, space, name):
+        """Whether there is a Workload of this Job, or an Event about it by the manager."""
+        # Without specs, which are large here.
+        metadata = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+        workloads = self.client.request("GET", f"{KUEUE}/namespaces/{space}/workloads", accept=metadata)["items"]
+        if any(owner["name"] == name for w in workloads for owner in w["metadata"].get("ownerReferences", [])):
+            return True
+        query = f"fieldSelector=involvedObject.kind%3DJob%2CinvolvedObject.name%3D{name}"
+        events = self.client.request("GET", f"/api/v1/namespaces/{space}/events?{query}")["items"]
+        return any("phalanx" in str(event.get("source")) + event.get("reportingComponent", "") for event in events)
 
     def absurd_jobs(self, space):
         many = (1 << 31) - 1
@@ -171,20 +209,21 @@ class Poison:
         self.wait("a Job with a long name to run", lambda: self.runs(space, long_name, 1))
         self.remove_job(space, long_name)
 
-    def absurd_pods(self, space):
-        """Bound by name, so that no scheduler is asked."""
+    def bind_absurd_pods(self, space):
+        """Bound by name, so that no scheduler is asked. Those that are there already stay."""
         nodes = self.names_of_nodes()
-        documents = []
+        there = self.names_of_pods(space)
         for i in range(40):
             document = hostile_objects.pod(f"absurd-{i}", "nowhere", gpus=MOST)
             document["spec"]["nodeName"] = nodes[0] if i < 20 else f"no-such-node-{i}"
             resources = document["spec"]["containers"][0]["resources"]
             for amounts in resources.values():
                 amounts.update({f"example.com/{i}-{j}": MOST for j in range(20)})
-            documents.append(document)
-        pods = f"/api/v1/namespaces/{space}/pods"
-        for document in documents:
-            self.create(pods, document)
+            if document["metadata"]["name"] not in there:
+                self.create(f"/api/v1/namespaces/{space}/pods", document)
+
+    def absurd_pods(self, space):
+        self.bind_absurd_pods(space)
         node = {
             "metadata": {"name": "absurd-node", "labels": {HOST: "absurd-node", "example.com/long": "l" * 63}},
             "spec": {"taints": [{"key": "example.com/absurd", "effect": "NoSchedule"}]},
@@ -195,9 +234,6 @@ class Poison:
         self.others.append("/api/v1/nodes/absurd-node")
         amounts = {"cpu": MOST, "memory": MOST, GPU: MOST, "pods": MOST, "example.com/thing": MOST}
         self.client.patch("/api/v1/nodes/absurd-node/status", {"status": {"allocatable": amounts, "capacity": amounts}})
-        for document in documents:
-            path = f"{pods}/{document['metadata']['name']}?gracePeriodSeconds=0"
-            self.client.request("DELETE", path)
 
     def odd_queues(self, _space):
         """Very many of them, cohorts in a circle, names as long as they may be."""
@@ -238,5 +274,7 @@ class Poison:
         left = [path for path in self.others if "many-" not in path]
         self.wait("the poison to be gone", lambda: not any(self.get(path) for path in left), 120)
         self.others = []
-        path = f"/api/v1/namespaces/{space}/pods"
-        self.wait("its pods to be gone", lambda: not self.client.request("GET", path)["items"])
+        for name in self.names_of_pods(space):
+            if name.startswith("absurd-"):
+                self.delete(f"/api/v1/namespaces/{space}/pods/{name}?gracePeriodSeconds=0")
+        self.wait("its pods to be gone", lambda: not self.names_of_pods(space))
