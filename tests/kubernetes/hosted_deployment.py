@@ -22,6 +22,8 @@ class HostedDeployment(threading.Thread):
         self._client = client  # of its own
         query = selector.replace("=", "%3D").replace("/", "%2F")
         self._path = f"/api/v1/namespaces/{namespace}/pods?labelSelector={query}"
+        # Called before what the process registered earlier: otherwise a process that was killed would be started anew.
+        atexit.register(self.cease)
         self.start()
 
     def run(self):
@@ -35,6 +37,8 @@ class HostedDeployment(threading.Thread):
 
     def _look(self):
         pods = self._client.request("GET", self._path)["items"]
+        if self.over.is_set():
+            return
         wanted = any("deletionTimestamp" not in pod["metadata"] for pod in pods)
         if wanted and not self.process.running():
             self.process.start()
@@ -43,9 +47,13 @@ class HostedDeployment(threading.Thread):
         if self.process.running():
             self.process.look()
 
-    def end(self):
+    def cease(self):
+        """From here on nothing is started."""
         self.over.set()
         self.join()
+
+    def end(self):
+        self.cease()
         if self.process.running():
             self.process.stop()
 
