@@ -16,18 +16,17 @@ import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ACCOUNT = re.compile(r"system:serviceaccount:[^:]+:phalanx")
-# Rights that leave no trace, or that no test has the time for, and why they are needed all the same.
+# Rights that leave no trace, and why they are needed all the same.
 UNSEEN = {
     ("batch", "jobs/finalizers", "update"): "asked about by OwnerReferencesPermissionEnforcement, inside the API server",
-    ("", "secrets", "update"): "certificates are renewed after months",
 }
 
 
 def events(home):
-    """The requests of managers, as far as they are written down."""
+    """The requests of managers. Without the log nothing would be refused, and nobody would know."""
     path = f"{home}/logs/audit.log"
     if not os.path.exists(path):
-        return
+        sys.exit(f"{path} is missing: control-plane up without --no-audit writes it")
     with open(path, encoding="utf-8") as log:
         for line in log:
             # Of a server that was killed the last line may be half a one.
@@ -102,17 +101,18 @@ def main():
     options = parser.parse_args()
     used, problems, count = set(), [], 0
     for home in options.homes:
+        before = count
         for event in events(home):
             count += 1
             used.add((*resource_of(event), event["verb"]))
+        if count == before:
+            problems.append(f"{home}: there is no request of a manager in its audit log")
         problems += [f"{home}: refused: {refusal}" for refusal in refusals(home)]
     with open(f"{HERE}/../../deploy/rbac.yaml", encoding="utf-8") as file:
         rights = set(rights_in(file.read()))
     unused = sorted(rights - used - set(UNSEEN))
     if options.all_used:
         problems += [f"never used: {verb} {resource} ({group or 'core'})" for group, resource, verb in unused]
-        if not count:
-            problems.append("there is no request of a manager in the audit logs")
     for problem in problems:
         print(f"FAIL {problem}")
     print(f"{count} requests of managers, {len(rights & used)} of {len(rights)} rights used, {len(problems)} failed")
