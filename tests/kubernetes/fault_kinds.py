@@ -5,8 +5,10 @@ leave a cluster on which everything can work, check() looks for what is special 
 back what another fault must not meet. Repetitions differ by their number, so that each variant comes in turn.
 """
 
+import collections
 import datetime
 import os
+import re
 import signal
 import sys
 import threading
@@ -26,10 +28,12 @@ class Fault:
     name = what = ""
     repetitions = 1
     pause = 0.8  # at most so many seconds between two jobs
+    restarts = False  # whether it is right that a job is started more than once
 
     def __init__(self, run, namespace, number, chance):
         self.run, self.namespace, self.number, self.chance = run, namespace, number, chance
-        self.did = "nothing"  # a few words for people who wait
+        self.did = "nothing"  # a few words for the table: the variant
+        self.counted = ""  # and how much of it there was, for people who wait
 
     def begin(self):
         pass
@@ -55,60 +59,67 @@ class Fault:
 
 class ApiServer(Fault):
     name = "api-server"
-    what = "kube-apiserver ends (SIGTERM, SIGKILL) and is started again"
+    what = "kube-apiserver ends and is started again"
 
     def disturb(self):
         time.sleep(self.chance.uniform(0.5, 2))
         verb = self.variant("kill", "stop")
         self.run.cluster.control_plane(verb, "kube-apiserver")
-        time.sleep(self.variant(0, 0, LEASE + 1))  # sometimes nobody can renew the lease
+        away = self.variant(0, 0, LEASE + 1)  # sometimes nobody can renew the lease
+        time.sleep(away)
         self.run.cluster.control_plane("restart", "kube-apiserver")
-        self.did = f"{verb} and restart"
+        name = "SIGKILL" if verb == "kill" else "SIGTERM"
+        self.did = f"{name}, {'after more than the lease' if away else 'at once'}"
 
 
 class Etcd(Fault):
     name = "etcd"
-    what = "etcd stands still for less and for more than the lease, or is killed and started again"
+    what = "etcd fails"
 
     def disturb(self):
         time.sleep(self.chance.uniform(0.5, 2))
         if self.variant(False, False, True):
             self.run.cluster.control_plane("kill", "etcd")
             self.run.cluster.control_plane("restart", "etcd")
-            self.did = "killed and restarted"
+            self.did = "killed and started again"
             return
         pause = self.variant(LEASE + 3, 1.5, 0)
         self.run.cluster.control_plane("pause", "etcd")
         time.sleep(pause)
         self.run.cluster.control_plane("resume", "etcd")
-        self.did = f"paused for {pause} s"
+        self.did = f"stands still for {'more' if pause > LEASE else 'less'} than the lease"
 
 
 class WatchesCut(Fault):
     name = "watches-cut"
-    what = "all connections of the managers are cut again and again (RST, FIN)"
+    what = "all connections of the managers are cut again and again"
     times = 6
 
     def disturb(self):
-        cut = 0
+        cuts, reset = [], self.variant(True, False)
         for _ in range(self.times):
             time.sleep(self.chance.uniform(0.2, 1.5))
-            reset = self.variant(True, False)
             network = self.chance.choice(self.networks())
-            cut += network.cut(reset)
-        self.did = f"{cut} connections cut"
+            # Who lost all of them a moment ago may not have new ones yet.
+            self.run.wait("connections to cut", lambda each=network: cuts.append(each.cut(reset)) or cuts[-1] > 0)
+        self.did = "RST" if reset else "FIN"
+        self.counted = f"{sum(cuts)} connections, "
 
 
 class NetworkSlow(Fault):
     name = "network-slow"
-    what = "every byte of a manager is late by 50 to 500 ms each way; or 64 KiB/s"
+    what = "every byte of a manager is late"
 
     def disturb(self):
+        before = [network.slowed for network in self.networks()]
         for network in self.networks():
             delay = self.chance.uniform(0.05, 0.5)
             network.slow_down(*self.variant((delay, 0), (0.02, 1 << 16)))
         time.sleep(10)
-        self.did = self.variant("delayed", "throttled")
+        slowed = [network.slowed - count for network, count in zip(self.networks(), before)]
+        self.run.check(all(slowed), f"nothing was slow on one of the networks: {slowed}")
+        self.did = self.variant("by 50 to 500 ms each way", "at 64 KiB/s")
+        self.counted = f"{sum(slowed)} pieces, "
 
     def end(self):
         for network in self.networks():
@@ -117,27 +128,32 @@ class NetworkSlow(Fault):
 
 class NetworkSilent(Fault):
     name = "network-silent"
-    what = "connections stay open and nothing arrives: all for some seconds, all for ever, watches alone for ever"
+    what = "connections stay open and nothing arrives"
 
     def disturb(self):
         time.sleep(self.chance.uniform(0.5, 2))
         if self.variant(False, True, False):
+            before = sum(network.held for network in self.networks())
             for network in self.networks():
                 network.hold()
             time.sleep(LEASE + self.chance.uniform(1, 3))
             for network in self.networks():
                 network.release()
-            self.did = "all held back for a while"
+            held = sum(network.held for network in self.networks()) - before
+            self.run.check(held > 0, "nothing was held back")
+            self.did, self.counted = "all, for some seconds", f"{held} directions, "
             return
         # On the connections of watches the manager has nothing to say.
         quiet = self.variant(0, 0, 1)
         dead = sum(network.deaden(quiet) for network in self.networks())
-        self.did = f"{dead} connections dead"
+        self.run.check(dead > 0, "no connection was there to be dead")
+        self.did = ("watches alone" if quiet else "all") + ", for ever"
+        self.counted = f"{dead} connections, "
 
 
 class Certificates(Fault):
     name = "certificates"
-    what = "the Secret loses its certificate, its authority, itself; certificate and authority run out and are renewed"
+    what = "certificates are replaced"
     pause = 8
 
     def __init__(self, *arguments):
@@ -150,7 +166,15 @@ class Certificates(Fault):
         if self.by_age:
             self.run.configure("internalCertManagement: {certificateValidity: 90s, authorityValidity: 3m}\n")
         self.run.restart_managers(without_certificates=True)
+        self.keys = self.keys_of_secret()
         self.probe = trust_probe.TrustProbe(self.run.cluster.client(), self.run.webhooks.port)
+
+    def keys_of_secret(self):
+        secret = manager_process.get(self.run.client, self.run.secret) or {}
+        return {key for key, value in secret.get("data", {}).items() if value}
+
+    def wait_for_secret(self):
+        self.run.wait("the Secret to be whole again", lambda: self.keys_of_secret() == self.keys, patience=120)
 
     def disturb(self):
         if self.by_age:
@@ -158,7 +182,10 @@ class Certificates(Fault):
             meanwhile = self.chance.uniform(56, 66)
             time.sleep(meanwhile)
             self.run.client.patch(self.run.secret, {"data": {"tls.crt": None, "tls.key": None, "ca.crt": None}})
-            time.sleep(145 - meanwhile)
+            emptied = time.monotonic()
+            self.wait_for_secret()
+            time.sleep(max(0, emptied + 145 - meanwhile - time.monotonic()))
+            self.did = "certificate and authority run out"
             return
         for field in ("tls.crt", "ca.crt"):
             time.sleep(8)
@@ -166,18 +193,23 @@ class Certificates(Fault):
             self.run.client.patch(self.run.secret, {"data": {field: None}})
             # It is trusted everywhere first, which takes its time where much else is going on.
             manager_process.waited(lambda n=served: len(self.probe.identities) > n, 120, 0.5)
+            self.wait_for_secret()
         time.sleep(8)
         self.run.forget_certificates()
+        self.wait_for_secret()
         time.sleep(8)
+        self.did = "the Secret loses its certificate, its authority, itself"
 
     def check(self, part, submitter):
-        self.probe.stop()
-        probe = self.probe
+        probe, before = self.probe, self.probe.handshakes
+        self.run.wait(f"{part}: one more handshake", lambda: probe.handshakes > before or not probe.is_alive())
+        self.run.check(probe.is_alive() and not probe.failure, f"{part}: the probe ended: {probe.failure!r}")
+        probe.stop()
         self.run.check(probe.handshakes > 0 and not probe.problems, f"{part}: not trusted: {probe.problems[:3]}")
         self.run.check(not submitter.refusals, f"{part}: jobs were refused: {submitter.refusals[:3]}")
         self.run.check(len(probe.identities) > 2, f"{part}: {len(probe.identities)} certificates were served")
         self.run.check(len(probe.authorities) > 1, f"{part}: {len(probe.authorities)} bundles were trusted")
-        self.did = f"{len(probe.identities)} certificates, {probe.handshakes} handshakes"
+        self.counted = f"{len(probe.identities)} certificates, {probe.handshakes} handshakes, "
 
     def conclude(self):
         if self.by_age:
@@ -187,51 +219,69 @@ class Certificates(Fault):
 
 class Crds(Fault):
     name = "crds"
-    what = "CRDs and webhooks are installed again, and replaced without the CA of the webhooks"
-    repetitions = 1
+    what = "CRDs and webhooks are changed"
+    pause = 4  # so that jobs come in while the CA is missing, too
     crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
     def disturb(self):
-        time.sleep(self.chance.uniform(0, 1))
-        self.run.cluster.install()
-        for crd in ("workloads.kueue.x-k8s.io", "clusterqueues.kueue.x-k8s.io", "localqueues.kueue.x-k8s.io"):
-            self.replace(f"{self.crds}/{crd}", self.without_authority)
-        self.replace(trust_probe.WEBHOOKS, self.without_authorities)
-        time.sleep(self.chance.uniform(0, 1))
-        self.run.cluster.install()
+        for _ in range(2):
+            time.sleep(self.chance.uniform(0, 1))
+            self.run.cluster.install()
+        # Nobody installs after this, which would bring the CA with it: the managers have to put it back.
+        self.removed = time.monotonic()
+        self.paths = [trust_probe.WEBHOOKS, trust_probe.VALIDATING_WEBHOOKS, *self.converted()]
+        for path in self.paths:
+            self.remove_authority(path)
 
-    def replace(self, path, change):
+    def converted(self):
+        """The CRDs whose versions our webhook converts."""
+        for crd in self.run.ask(self.crds)["items"]:
+            if crd["spec"]["group"] == "kueue.x-k8s.io" and crd["spec"].get("conversion", {}).get("webhook"):
+                yield f"{self.crds}/{crd['metadata']['name']}"
+
+    @staticmethod
+    def client_configurations(document):
+        if "webhooks" in document:
+            return [webhook["clientConfig"] for webhook in document["webhooks"]]
+        return [document["spec"]["conversion"]["webhook"]["clientConfig"]]
+
+    def remove_authority(self, path):
         """As kubectl replace does: the whole document; once more if somebody was faster."""
-        while True:
+
+        def replaced():
             document = self.run.ask(path)
-            change(document)
+            for each in self.client_configurations(document):
+                each.pop("caBundle", None)
             try:
-                self.run.client.request("PUT", path, document)
-                return
+                left = self.client_configurations(self.run.client.request("PUT", path, document))
+                self.run.check(not any("caBundle" in each for each in left), f"{path}: the CA was not removed")
+                return True
             except api_client.ApiError as refusal:
                 if refusal.status != 409:
                     raise
+                return False
 
-    @staticmethod
-    def without_authority(crd):
-        crd["spec"]["conversion"]["webhook"]["clientConfig"].pop("caBundle", None)
+        self.run.wait(f"{path} to be replaced", replaced, patience=300)
 
-    @staticmethod
-    def without_authorities(configuration):
-        for webhook in configuration["webhooks"]:
-            webhook["clientConfig"].pop("caBundle", None)
+    def trusted_again(self):
+        documents = [self.run.ask(path) for path in self.paths]
+        return all(each.get("caBundle") for document in documents for each in self.client_configurations(document))
+
+    def end(self):
+        if self.run.wait("the managers to put the CA back everywhere", self.trusted_again, patience=90):
+            self.counted = f"whole again within {time.monotonic() - self.removed:.0f} s, "
 
     def check(self, part, submitter):
         # Old versions are there only if conversion works.
         old = f"/apis/kueue.x-k8s.io/v1beta1/namespaces/{self.namespace}/workloads"
         self.run.check(self.run.ask(old)["items"], f"{part}: workloads cannot be had in their old version")
-        self.did = f"{len(submitter.refusals)} submissions refused meanwhile"
+        self.did = "installed again; replaced without the CA of the webhooks"
+        self.counted += f"{len(submitter.refusals)} submissions refused meanwhile, "
 
 
 class Clocks(Fault):
     name = "clocks"
-    what = "the clock of one of two replicas is 1, 5 or 20 hours ahead, and whoever leads is put to sleep"
-    repetitions = 1
+    what = "the clock of one of two replicas is wrong, and whoever leads is put to sleep"
     library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
     sleeps = 2
 
@@ -248,16 +298,24 @@ class Clocks(Fault):
         }
         # The one whose clock is wrong makes the certificates.
         self.run.restart_managers([second, first], without_certificates=True)
+        # It measures that, to within a second.
+        told = rf"the clock of this machine is ({hours}h|{f'{hours - 1}h' if hours > 1 else ''}59m)\S* ahead of"
+        self.run.wait(f"second to say: {told}", lambda: re.search(told, second.said()))
 
     def disturb(self):
+        slept = 0
         for _ in range(self.sleeps):
             time.sleep(self.chance.uniform(1, 2))
+            manager_process.waited(lambda: self.run.leader(self.run.managers), 60)
             leader = self.run.leader(self.run.managers)
             if leader is None:
                 continue
             leader.send(signal.SIGSTOP)
             time.sleep(LEASE + self.chance.uniform(1.0, 2.5))
             leader.send(signal.SIGCONT)
+            slept += 1
+        self.run.check(slept == self.sleeps, f"{slept} leaders were put to sleep instead of {self.sleeps}")
+        self.counted = f"{slept} sleeps, "
 
     def check(self, part, submitter):
         now = datetime.datetime.now(datetime.timezone.utc)
@@ -277,15 +335,22 @@ class Clocks(Fault):
 
 class Conflicts(Fault):
     name = "conflicts"
-    what = "others write to all objects all the time; jobs are suspended, resumed and robbed of their Workloads"
+    what = "others write to all objects all the time"
     repetitions = 2
+    lag = 0.15  # seconds each way, by which the managers see what others wrote later than it counts
+    burst = 20  # writes to a Workload that is new, while the managers decide on it
+    burst_pause = 0.05
 
     def begin(self):
         self.over, self.touches, self.failure = threading.Event(), 0, None
+        self.restarts = self.variant(False, True)  # who suspends a Job, or takes its Workload, has it begin anew
         self.last = {}  # when which pod was touched
         self.conflicts = self.conflicts_met()
-        self.writer = threading.Thread(target=self.touch_all, daemon=True)
-        self.writer.start()
+        for network in self.networks():
+            network.slow_down(self.lag)
+        self.writers = [threading.Thread(target=each, daemon=True) for each in (self.touch_all, self.touch_new)]
+        for writer in self.writers:
+            writer.start()
 
     def collections(self):
         yield from (f"{KUEUE}/namespaces/{self.namespace}/{plural}" for plural in ("workloads", "localqueues"))
@@ -299,6 +364,21 @@ class Conflicts(Fault):
             while not self.over.is_set():
                 for path in self.collections():
                     self.touch(client, path)
+        except Exception as problem:  # whatever it is, it is told in the end
+            self.failure = problem
+
+    def touch_new(self):
+        """Writes to each new Workload for a second, so that what the managers decide on is not what is there."""
+        client = self.run.cluster.client()
+        path = f"{KUEUE}/namespaces/{self.namespace}/workloads"
+        written = collections.Counter()
+        try:
+            while not self.over.wait(self.burst_pause):
+                for item in client.request("GET", f"{path}?resourceVersion=0")["items"]:
+                    if written[item["metadata"]["uid"]] < self.burst:
+                        written[item["metadata"]["uid"]] += 1
+                        touched = {"metadata": {"annotations": {"faults.example.com/new": str(written.total())}}}
+                        attempt(lambda: client.patch(f"{path}/{item['metadata']['name']}", touched))
         except Exception as problem:  # whatever it is, it is told in the end
             self.failure = problem
 
@@ -320,11 +400,14 @@ class Conflicts(Fault):
         return False
 
     def conflicts_met(self):
+        """By patches of Workloads: that something is there already, which creating it may find, is another 409."""
+        labels = ('phalanx_api_writes_total{', 'code="409"', 'verb="patch"', 'resource="workloads')
         counted = [manager.metrics().items() for manager in self.run.managers]
-        return sum(int(count) for each in counted for name, count in each if 'code="409"' in name)
+        return sum(int(count) for each in counted for name, count in each if all(label in name for label in labels))
 
     def disturb(self):
-        if self.variant(False, True):
+        self.did = self.variant("annotations", "jobs are suspended, resumed and robbed of their Workloads")
+        if self.restarts:
             for _ in range(6):
                 time.sleep(self.chance.uniform(0.3, 1))
                 self.chance.choice([self.suspend, self.resume, self.rob, self.let_go])()
@@ -357,15 +440,20 @@ class Conflicts(Fault):
         # They go on until everything is done: with them, not after them.
         self.run.wait("all jobs to be complete", lambda: self.run.all_complete(self.namespace), patience=180)
         self.over.set()
-        self.writer.join(timeout=30)
-        self.run.check(self.failure is None, f"the foreign writer ended: {self.failure!r}")
-        self.did = f"{self.touches} foreign writes, {self.conflicts_met() - self.conflicts} conflicts"
+        for writer in self.writers:
+            writer.join(timeout=30)
+        self.run.check(self.failure is None, f"a foreign writer ended: {self.failure!r}")
+        for network in self.networks():
+            network.slow_down(0)
+        met = self.conflicts_met() - self.conflicts
+        self.run.check(met > 0, "no write of a manager to a Workload met a foreign one")
+        self.counted = f"{self.touches} foreign writes and those to new Workloads, {met} conflicts, "
 
 
 class Namespaces(Fault):
     name = "namespaces"
-    what = "a namespace with jobs that run and wait, and that leave no room, is deleted"
-    repetitions = 1
+    what = "a namespace is deleted"
+    fitting = 8  # of its jobs fill the nodes
 
     def begin(self):
         self.doomed = f"{self.namespace}-doomed"
@@ -374,13 +462,18 @@ class Namespaces(Fault):
         for index in range(12):
             document = manager_process.job(f"long-{index:02d}", 4, 4, annotations=annotations)
             self.run.persist(f"{BATCH}/namespaces/{self.doomed}/jobs", document)
+        self.run.wait("the jobs to fill the nodes", lambda: self.running() == 4 * self.fitting, patience=120)
+
+    def running(self):
+        pods = self.run.ask(f"/api/v1/namespaces/{self.doomed}/pods")["items"]
+        return sum(pod.get("status", {}).get("phase") == "Running" for pod in pods)
 
     def disturb(self):
         time.sleep(self.chance.uniform(0.5, 4))
         path = f"/api/v1/namespaces/{self.doomed}"
         manager_process.delete(self.run.client, path)
         gone = self.run.wait("the namespace to be gone", lambda: not manager_process.get(self.run.client, path))
-        self.did = "gone" if gone else "not gone"
+        self.did = "with jobs that run and wait, and that leave no room" if gone else "it is not gone"
 
 
 def attempt(action):

@@ -1,8 +1,8 @@
 """Jobs that come in while things happen, and what has to be true of them afterwards: for chaos and faults.
 
 All the while no node may be over-committed. In the end every Job is complete, every one of its indexes ran exactly
-once, no pod is left gated, the account of every manager is what a fresh one would build from the objects, and none of
-them lacked a right or ended by itself.
+once, also counting pods that are gone by then, no pod is left gated, the account of every manager is what a fresh one
+would build from the objects, and none of them lacked a right or ended by itself.
 """
 
 import collections
@@ -27,25 +27,46 @@ CRASHES = ("internal fault", "terminate called", "Sanitizer")
 
 
 class Sampler(threading.Thread):
-    """Looks at all pods, again and again, and notes when a node has more than it has."""
+    """Looks at all pods, again and again, and notes when a node has more than it has, and which pods there ever were.
+
+    A Job that is suspended loses its pods without counting them as failed, so those that are there in the end do not
+    tell that it was started twice. They take a second to go, which is enough to be seen.
+    """
 
     def __init__(self, client):
         super().__init__(daemon=True)
         self.looks, self.problems, self.over = 0, [], threading.Event()
+        self.ran = collections.defaultdict(set)  # uids of the pods with a node, by namespace, job and index
+        self._failure, self._looks_before = None, 0
         self._client = client
         self.start()
 
     def run(self):
-        while not self.over.wait(0.2):
-            try:
-                self._look()
-            except (*NO_ANSWER, api_client.ApiError):
-                pass  # an API server that is away is part of some tests; who never looked has checked nothing
+        try:
+            while not self.over.wait(0.2):
+                try:
+                    self._look()
+                except (*NO_ANSWER, api_client.ApiError):
+                    pass  # an API server that is away is part of some tests; who never looked has checked nothing
+        except Exception as problem:  # whatever it is, failure() tells it
+            self._failure = problem
+
+    def begin_part(self):
+        """From here on it has to look anew."""
+        self._looks_before = self.looks
+
+    def failure(self):
+        """Why nothing can be concluded from what it saw in this part; "" if it did look."""
+        if self._failure is not None or not self.is_alive():
+            return f"nobody looks at the pods any more: {self._failure!r}"
+        return "" if self.looks > self._looks_before else "nobody has looked at the pods"
 
     def _look(self):
         used = collections.Counter()
         for pod in self._client.request("GET", "/api/v1/pods?resourceVersion=0")["items"]:
-            node = pod["spec"].get("nodeName")
+            node, labels = pod["spec"].get("nodeName"), pod["metadata"].get("labels", {})
+            if node and INDEX in labels:
+                self.ran[pod["metadata"]["namespace"], labels[JOB_NAME], labels[INDEX]].add(pod["metadata"]["uid"])
             if node and pod.get("status", {}).get("phase") not in ("Succeeded", "Failed"):
                 for container in pod["spec"]["containers"]:
                     used[node] += int(container["resources"].get("requests", {}).get(GPU, 0))
@@ -113,7 +134,7 @@ class Run(manager_process.Checks):
 
     def persist(self, path, document, client=None, refusals=None):
         """Creates it, as often as it takes: without a manager nobody answers the webhooks."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120  # a CA that somebody removed is back after a minute at most
         while True:
             try:
                 return (client or self.client).request("POST", path, document)
@@ -177,8 +198,8 @@ class Run(manager_process.Checks):
         done = not submitter.is_alive() and submitter.failure is None
         self.check(done, f"not all jobs could be submitted: {submitter.failure or 'it takes too long'}")
 
-    def verify(self, part, namespace, count, managers):
-        """All of it, of the jobs of a namespace."""
+    def verify(self, part, namespace, count, managers, restarts=False):
+        """All of it, of the jobs of a namespace; restarts: some were rightly started more than once."""
         self.wait(f"{part}: all jobs to be complete", lambda: self.all_complete(namespace), patience=180)
         runs = collections.Counter()
         for pod in self.ask(f"/api/v1/namespaces/{namespace}/pods")["items"]:
@@ -195,9 +216,24 @@ class Run(manager_process.Checks):
             for index in range(item["spec"]["completions"]):
                 times = runs[name, str(index)]
                 self.check(times == 1, f"{part}: Job {name}: index {index} ran {times} times")
+        self.verify_seen(part, namespace, jobs, restarts)
         for manager in managers:
             self.verify_manager(part, manager)
-        self.check(self.sampler.looks > 0 and not self.sampler.problems, f"{part}: {self.sampler.problems[:3]}")
+
+    def verify_seen(self, part, namespace, jobs, restarts):
+        """What the sampler saw all the while."""
+        failure = self.sampler.failure()
+        self.check(not failure, f"{part}: {failure}")
+        looks = self.sampler.looks + 2  # one that is under way may not have all pods
+        self.wait(f"{part}: a look at all pods", lambda: self.sampler.looks >= looks)
+        for item in jobs:
+            name = item["metadata"]["name"]
+            for index in range(item["spec"]["completions"]):
+                pods = len(self.sampler.ran.get((namespace, name, str(index)), ()))
+                right = pods >= 1 if restarts else pods == 1
+                self.check(right, f"{part}: Job {name}: {pods} pods of index {index} were seen on nodes")
+        self.check(not self.sampler.problems, f"{part}: {self.sampler.problems[:3]}")
+        self.sampler.begin_part()
 
     def verify_manager(self, part, manager):
         problem = manager.account_problem()

@@ -11,6 +11,7 @@ import struct
 import threading
 
 CHUNK = 1 << 16
+PATIENCE = 300  # seconds, for the thread of a proxy to do what it is told to
 NO_LINGER = struct.pack("ii", 1, 0)  # closing sends RST
 
 
@@ -43,9 +44,11 @@ class TcpProxy:
         self._loop = asyncio.new_event_loop()
         self._flowing = None
         self.taken = 0  # connections, since the start
+        self.slowed = self.held = 0  # pieces that went through later than they would have, since the start
         begun = threading.Event()
         threading.Thread(target=self._run, args=(begun,), daemon=True).start()
-        begun.wait()
+        if not begun.wait(PATIENCE):
+            raise RuntimeError("a proxy does not begin to listen")
 
     def cut(self, reset=True):
         """Ends all connections, with RST or FIN; returns how many. New ones are taken."""
@@ -78,11 +81,14 @@ class TcpProxy:
         outcome = []
 
         def run():
-            outcome.append(action(*arguments))
-            done.set()
+            try:
+                outcome.append(action(*arguments))
+            finally:
+                done.set()  # also if it failed: somebody waits
 
         self._loop.call_soon_threadsafe(run)
-        done.wait()
+        if not done.wait(PATIENCE) or not outcome:
+            raise RuntimeError("a proxy did not do what it was told to")
         return outcome[0]
 
     def _run(self, begun):
@@ -159,9 +165,12 @@ class TcpProxy:
                 due, data = await waiting.get()
                 if not data:
                     break
+                slow = due > self._loop.time()
                 await asyncio.sleep(max(0, due - self._loop.time()))
                 if self._bytes_per_second:
                     await asyncio.sleep(len(data) / self._bytes_per_second)
+                self.slowed += slow or bool(self._bytes_per_second)
+                self.held += not self._flowing.is_set()
                 await self._flowing.wait()
                 if connection.dead:
                     continue

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import http.client
 import socket
 import ssl
 import sys
@@ -10,7 +11,9 @@ import threading
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 
-WEBHOOKS = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/phalanx"
+REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
+WEBHOOKS = f"{REGISTRATION}/mutatingwebhookconfigurations/phalanx"
+VALIDATING_WEBHOOKS = f"{REGISTRATION}/validatingwebhookconfigurations/phalanx"
 
 
 class TrustProbe(threading.Thread):
@@ -18,24 +21,30 @@ class TrustProbe(threading.Thread):
 
     def __init__(self, client, port):
         super().__init__(daemon=True)
-        self.handshakes, self.problems = 0, []
+        self.handshakes, self.problems, self.failure = 0, [], None
         self.identities, self.authorities = set(), set()
         self._client, self._port, self._over = client, port, threading.Event()
         self.start()
 
     def run(self):
-        while not self._over.wait(0.05):
-            try:
-                trusted = self._trusted()
-            except (OSError, api_client.ApiError, KeyError):
-                continue  # who is not registered is not called
-            try:
-                self._shake_hands(trusted)
-                self.handshakes += 1
-            except ssl.SSLError as problem:
-                self.problems.append(str(problem))
-            except OSError:
-                pass  # nobody listens: that is not what this looks for
+        try:
+            while not self._over.wait(0.05):
+                self._call()
+        except Exception as problem:  # whatever it is, the one who stops us tells it
+            self.failure = problem
+
+    def _call(self):
+        try:
+            trusted = self._trusted()
+        except (OSError, http.client.HTTPException, api_client.ApiError, KeyError):
+            return  # who is not registered is not called
+        try:
+            self._shake_hands(trusted)
+            self.handshakes += 1
+        except ssl.SSLError as problem:
+            self.problems.append(str(problem))
+        except OSError:
+            pass  # nobody listens: that is not what this looks for
 
     def stop(self):
         self._over.set()
