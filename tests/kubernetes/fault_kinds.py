@@ -1,9 +1,4 @@
-"""The faults of the program `faults`, one class each, in the order of its table.
-
-A fault is made for one repetition. begin() comes before the jobs, disturb() while they come in and run, end() has to
-leave a cluster on which everything can work, check() looks for what is special about this fault, and conclude() takes
-back what another fault must not meet. Repetitions differ by their number, so that each variant comes in turn.
-"""
+"""The faults of the program `faults`, one class each, and their order in its table."""
 
 import collections
 import datetime
@@ -18,43 +13,11 @@ sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 import manager_process  # noqa: E402
 import trust_probe  # noqa: E402
+from fault import LEASE, Fault  # noqa: E402
+from fault_networks import NetworkSilent, NetworkSlow, WatchesCut  # noqa: E402
 from manager_process import BATCH, KUEUE  # noqa: E402
 
 LONGEST_RUN = 3  # seconds, of a pod (gang_load.py)
-LEASE = 6  # seconds; short, but longer than a machine takes that has more to do than this
-
-
-class Fault:
-    name = what = ""
-    repetitions = 1
-    pause = 0.8  # at most so many seconds between two jobs
-    restarts = False  # whether it is right that a job is started more than once
-
-    def __init__(self, run, namespace, number, chance):
-        self.run, self.namespace, self.number, self.chance = run, namespace, number, chance
-        self.did = "nothing"  # a few words for the table: the variant
-        self.counted = ""  # and how much of it there was, for people who wait
-
-    def begin(self):
-        pass
-
-    def disturb(self):
-        pass
-
-    def end(self):
-        pass
-
-    def check(self, part, submitter):
-        pass
-
-    def conclude(self):
-        pass
-
-    def variant(self, *choices):
-        return choices[self.number % len(choices)]
-
-    def networks(self):
-        return [manager.network for manager in self.run.managers]
 
 
 class ApiServer(Fault):
@@ -90,67 +53,6 @@ class Etcd(Fault):
         self.did = f"stands still for {'more' if pause > LEASE else 'less'} than the lease"
 
 
-class WatchesCut(Fault):
-    name = "watches-cut"
-    what = "all connections of the managers are cut again and again"
-    times = 6
-
-    def disturb(self):
-        cuts, reset = [], self.variant(True, False)
-        for _ in range(self.times):
-            time.sleep(self.chance.uniform(0.2, 1.5))
-            network = self.chance.choice(self.networks())
-            # Who lost all of them a moment ago may not have new ones yet.
-            self.run.wait("connections to cut", lambda each=network: cuts.append(each.cut(reset)) or cuts[-1] > 0)
-        self.did = "RST" if reset else "FIN"
-        self.counted = f"{sum(cuts)} connections, "
-
-
-class NetworkSlow(Fault):
-    name = "network-slow"
-    what = "every byte of a manager is late"
-
-    def disturb(self):
-        before = [network.slowed for network in self.networks()]
-        for network in self.networks():
-            delay = self.chance.uniform(0.05, 0.5)
-            network.slow_down(*self.variant((delay, 0), (0.02, 1 << 16)))
-        time.sleep(10)
-        slowed = [network.slowed - count for network, count in zip(self.networks(), before)]
-        self.run.check(all(slowed), f"nothing was slow on one of the networks: {slowed}")
-        self.did = self.variant("by 50 to 500 ms each way", "at 64 KiB/s")
-        self.counted = f"{sum(slowed)} pieces, "
-
-    def end(self):
-        for network in self.networks():
-            network.slow_down(0)
-
-
-class NetworkSilent(Fault):
-    name = "network-silent"
-    what = "connections stay open and nothing arrives"
-
-    def disturb(self):
-        time.sleep(self.chance.uniform(0.5, 2))
-        if self.variant(False, True, False):
-            before = sum(network.held for network in self.networks())
-            for network in self.networks():
-                network.hold()
-            time.sleep(LEASE + self.chance.uniform(1, 3))
-            for network in self.networks():
-                network.release()
-            held = sum(network.held for network in self.networks()) - before
-            self.run.check(held > 0, "nothing was held back")
-            self.did, self.counted = "all, for some seconds", f"{held} directions, "
-            return
-        # On the connections of watches the manager has nothing to say.
-        quiet = self.variant(0, 0, 1)
-        dead = sum(network.deaden(quiet) for network in self.networks())
-        self.run.check(dead > 0, "no connection was there to be dead")
-        self.did = ("watches alone" if quiet else "all") + ", for ever"
-        self.counted = f"{dead} connections, "
-
-
 class Certificates(Fault):
     name = "certificates"
     what = "certificates are replaced"
@@ -178,7 +80,7 @@ class Certificates(Fault):
 
     def disturb(self):
         if self.by_age:
-            # A certificate is replaced after 60 s, in the midst of which the Secret is emptied; an authority after 120 s.
+            # A certificate is replaced after 60 s, and meanwhile the Secret is emptied; an authority after 120 s.
             meanwhile = self.chance.uniform(56, 66)
             time.sleep(meanwhile)
             self.run.client.patch(self.run.secret, {"data": {"tls.crt": None, "tls.key": None, "ca.crt": None}})
