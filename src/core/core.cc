@@ -45,6 +45,7 @@ Output Core::step(Time now, std::vector<Event> events) {
   state_.now = now;
   for (Event& event : events) take_in(event);
   if (synced_) ring_alarms();
+  for (const api::ObjectKey& key : outbox_.take_due(now)) decide_again(key);
   for (const std::string& workload : std::exchange(pods_changed_, {})) workload_changed(workload);
   if (std::exchange(members_changed_, false)) {
     state_.ledger.set_members(state_.cluster_queues, state_.cohorts);
@@ -109,7 +110,15 @@ void Core::write_finished(const WriteFinished& result) {
   const bool gone = finished->write.verb != Verb::kCreate && !state_.known.contains(key);
   // What was deleted is about to go, and is not deleted once more meanwhile.
   const bool settled = done && finished->write.verb != Verb::kDelete;
-  if (!settled && !gone) outbox_.leave_alone(key, finished->write.resource_version);
+  // What could not be created has no version that could change.
+  const bool refused =
+      result.outcome == WriteOutcome::kRefused ||
+      (!done && finished->write.verb == Verb::kCreate && !state_.known.contains(key));
+  if (refused && !gone) {
+    outbox_.leave_alone_for_now(finished->write, state_.now);
+  } else if (!settled && !gone) {
+    outbox_.leave_alone(key, finished->write.resource_version);
+  }
   if (done) {
     for (Notice& notice : finished->notices) outbox_.notify(std::move(notice));
   }
@@ -136,6 +145,18 @@ void Core::tell_refusal(const Write& write, const std::string& message) {
   journal_.record(state_.now, {"write-refused", write.key, {}, message, {}});
   outbox_.notify({about, state_.known.uid(about), true, "WriteRefused",
                   about == write.key ? message : fmt::format("{}: {}", write.key.text(), message)});
+}
+
+// The API server did not want what was decided about this one, some time ago.
+void Core::decide_again(const api::ObjectKey& key) {
+  dirty_.insert(key);
+  if (key.kind == api::Kind::kPod) {
+    to_check_.insert(full_name(key));
+    pod_settled(key, full_name(key));
+  } else if (key.kind == api::Kind::kWorkload) {
+    workload_moves_again(full_name(key));
+    workload_changed(full_name(key));
+  }
 }
 
 // A pod whose un-gating is over is where its object says.

@@ -56,6 +56,8 @@ class Core {
  private:
   void take_in(Event& event);
   void write_finished(const WriteFinished& result);
+  void decide_again(const api::ObjectKey& key);
+  void workload_moves_again(const std::string& name);
   void pod_settled(const api::ObjectKey& key, const std::string& name);
   void tell_refusal(const Write& write, const std::string& message);
   void forget_object(const ObjectDeleted& deleted);

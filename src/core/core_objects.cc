@@ -196,8 +196,7 @@ void Core::put(const api::ObjectKey& key, api::Workload body) {
       old != nullptr && old->reserved() && old->priority != workload.priority) {
     scheduler_.configuration_changed();  // others may preempt it now
   }
-  // Its new version may be let go.
-  if (state_.immovable.erase(name) > 0) scheduler_.configuration_changed();
+  workload_moves_again(name);  // its new version may be let go
   if (!workload.job_id().empty()) state_.workloads_of_job[workload.job_id()].insert(name);
   state_.workloads_of_local_queue[workload.local_queue()].insert(name);
   if (const std::string& queue = workload.object.cluster_queue; !queue.empty()) {
@@ -237,6 +236,10 @@ void Core::remove_workload(const std::string& name) {
   // Only now: while it is there it may count as one whose nodes or pods are to be looked after.
   scheduler_.follow_holding(name);
   set_alarm(key_of(api::Kind::kWorkload, name), std::nullopt);
+}
+
+void Core::workload_moves_again(const std::string& name) {
+  if (state_.immovable.erase(name) > 0) scheduler_.configuration_changed();
 }
 
 void Core::workload_changed(const std::string& name) {

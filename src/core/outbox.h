@@ -6,7 +6,9 @@
 // because a pod whose gate is being removed is busy. A write whose fate is unknown, because the
 // server could not be reached, is sent again as it was; with its preconditions that does no harm if
 // it had arrived after all. A write that failed leaves the object alone until there is a newer
-// version of it.
+// version of it. One that the server refused is tried again even without, from time to time: what
+// it was refused by (rights, quotas, webhooks of others) changes without the object, and a server
+// that has just started knows no rights for a moment.
 #pragma once
 
 #include <map>
@@ -35,12 +37,18 @@ class Outbox {
   std::optional<Finished> finish(WriteId id);
   // Whether it arrived is not known: it goes out once more, at this time.
   void send_again(WriteId id, Time at);
+  // When the next of these is due, or somebody is to decide again.
   [[nodiscard]] std::optional<Time> next_attempt() const;
 
   // A write on this version of the object failed.
-  void leave_alone(const api::ObjectKey& key, uint64_t version) { left_alone_[key] = version; }
+  void leave_alone(const api::ObjectKey& key, uint64_t version);
+  // The server did not want it. Who asked for it, the object itself or the one that it was to be
+  // made for, decides again later: after some seconds, and twice as long every time.
+  void leave_alone_for_now(const Write& refused, Time now);
   [[nodiscard]] bool left_alone(const api::ObjectKey& key, uint64_t version) const;
-  void forget(const api::ObjectKey& key) { left_alone_.erase(key); }
+  void forget(const api::ObjectKey& key);
+  // Who is to decide again by now.
+  std::vector<api::ObjectKey> take_due(Time now);
 
   // What is to be written now.
   std::vector<Write> take_writes(Time now);
@@ -49,12 +57,22 @@ class Outbox {
   [[nodiscard]] size_t under_way() const { return pending_.size(); }
 
  private:
+  struct Failure {
+    uint64_t version = 0;  // that was written on
+    bool stands = true;    // false: it may be tried again, and what is left is the count
+    int32_t refusals = 0;  // in a row
+    // When it may be tried again, then when it is forgotten; nullopt: only a newer version ends it.
+    std::optional<Time> due;
+    api::ObjectKey asked_by;
+  };
+
   uint32_t next_ = 0;
   std::map<WriteId, Finished> pending_;
   std::set<api::ObjectKey> busy_;
   std::vector<WriteId> fresh_;
   std::map<WriteId, Time> again_;
-  std::map<api::ObjectKey, uint64_t> left_alone_;
+  std::map<api::ObjectKey, Failure> failures_;
+  std::set<std::pair<Time, api::ObjectKey>> failures_by_time_;
   std::vector<Notice> notices_;
 };
 

@@ -79,7 +79,11 @@ bool CoreHost::carry_out(core::Write& write) {
   if (fate == WriteFate::kLoseRace) interfere(write);
   const bool lost = fate == WriteFate::kLoseRequest || fate == WriteFate::kLoseReply;
   ApiResult<Stored> result = nullptr;
-  if (fate != WriteFate::kLoseRequest) result = perform(write);
+  if (fate == WriteFate::kRefuse) {
+    result = std::unexpected(ApiError{403, "Forbidden", "no rights are known yet"});
+  } else if (fate != WriteFate::kLoseRequest) {
+    result = perform(write);
+  }
   if (fate == WriteFate::kCrashAfter) return false;
   if (lost) {
     results_.emplace_back(core::WriteFinished{write.id, core::WriteOutcome::kUnavailable,

@@ -27,6 +27,7 @@ enum class WriteFate : uint8_t {
   kLoseRequest,
   kLoseReply,
   kLoseRace,
+  kRefuse,  // forbidden, for this once: a server that has just started knows no rights yet
 };
 
 struct CoreHostOptions {

@@ -80,8 +80,8 @@ class Story {
   WriteFate next_fate() {
     if (!crashes_ || faults_.below(60) != 0) return WriteFate::kProceed;
     const WriteFate fates[] = {WriteFate::kCrashBefore, WriteFate::kCrashAfter,
-                               WriteFate::kLoseRace};
-    return fates[faults_.below(3)];
+                               WriteFate::kLoseRace, WriteFate::kRefuse};
+    return fates[faults_.below(std::size(fates))];
   }
 
   std::string pass(Duration duration) {
