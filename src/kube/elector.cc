@@ -47,8 +47,8 @@ void Elector::look() {
 
 void Elector::found(const HttpResponse& response) {
   if (response.status == kNotFound) {
-    record_.reset();
-    return claim();
+    lease_is_gone();
+    return decide();
   }
   const auto lease = read_document(response, "the lease cannot be read");
   if (!lease) return failed(response, lease.error());
@@ -56,6 +56,12 @@ void Elector::found(const HttpResponse& response) {
   observe(*lease);
   if (watch_ == 0) watch();
   decide();
+}
+
+// Somebody else may make it at any moment, and does not know of us.
+void Elector::lease_is_gone() {
+  absent_ = true;
+  if (leads_) renewed_at_ = {};
 }
 
 void Elector::failed(const HttpResponse& response, const Error& error) {
@@ -76,6 +82,7 @@ void Elector::observe(const json::value& lease) {
   record.renewed = spec.string("renewTime");
   record.version = reader.object("metadata").string("resourceVersion");
   if (!status.ok()) listener_.trouble("the lease makes no sense: " + status.error()->message);
+  absent_ = false;
   if (record_ != record) {
     record_ = record;
     observed_at_ = transport_.now();
@@ -116,7 +123,7 @@ json::object Elector::lease_of(const std::string& holder) const {
   const bool goes_on = record_ && record_->holder == holder;
   const bool changes_hands = record_ && record_->holder != holder && !holder.empty();
   json::object metadata{{"name", options_.name}, {"namespace", options_.namespace_}};
-  if (record_) metadata["resourceVersion"] = record_->version;
+  if (record_ && !absent_) metadata["resourceVersion"] = record_->version;
   const Duration duration = holder.empty() ? std::chrono::seconds(1) : options_.lease_duration;
   return {
       {"apiVersion", "coordination.k8s.io/v1"},
@@ -133,7 +140,7 @@ json::object Elector::lease_of(const std::string& holder) const {
 
 HttpRequest Elector::write_request(const std::string& holder) const {
   HttpRequest request = create_request(kLeases, options_.namespace_, lease_of(holder));
-  if (record_) {
+  if (record_ && !absent_) {
     request.method = Method::kPut;
     request.target = object_path(kLeases, options_.namespace_, options_.name);
   }
@@ -154,6 +161,10 @@ void Elector::claim() {
 
 void Elector::written(const HttpResponse& response, Instant sent) {
   if (response.status == kConflict) return look();  // somebody was first, or it has changed
+  if (response.status == kNotFound && !absent_) {
+    lease_is_gone();
+    return decide();
+  }
   const auto lease =
       read_document(response, leads_ ? "the lease cannot be renewed" : "the lease cannot be taken");
   if (!lease) return failed(response, lease.error());
@@ -218,7 +229,7 @@ void Elector::watch() {
 void Elector::take_data(std::string_view data) {
   rest_ += data;
   size_t begin = 0;
-  bool given_up = false;
+  bool claims = false;
   for (size_t end = rest_.find('\n'); end != std::string::npos; end = rest_.find('\n', begin)) {
     const auto event = parse_json(std::string_view(rest_).substr(begin, end - begin));
     begin = end + 1;
@@ -227,14 +238,18 @@ void Elector::take_data(std::string_view data) {
     const JsonReader reader(&*event, "", status);
     const std::string type = reader.string("type");
     const json::value* lease = reader.find("object");
-    if (lease == nullptr || (type != "ADDED" && type != "MODIFIED")) continue;
     // While a write of ours is under way its answer says more than what came before it.
-    if (busy_ || resigning_ || !newer(*lease)) continue;
-    observe(*lease);
-    given_up = record_ && record_->holder.empty();
+    if (lease == nullptr || busy_ || resigning_ || !newer(*lease)) continue;
+    if (type == "DELETED") {
+      lease_is_gone();
+      claims = leads_;
+    } else if (type == "ADDED" || type == "MODIFIED") {
+      observe(*lease);
+      claims = !leads_ && record_->holder.empty();
+    }
   }
   rest_.erase(0, begin);
-  if (given_up && !leads_) claim();
+  if (claims) claim();
 }
 
 void Elector::resign(std::function<void()> done) {

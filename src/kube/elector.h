@@ -10,6 +10,8 @@
 // - Followers watch the Lease, so that a leader that gives it up is followed at once; one that dies
 //   is followed when its lease runs out.
 // - A leader that finds somebody else in its Lease stops at once.
+// - A Lease that somebody deletes is no lease given up: its leader writes nothing until it has made
+//   it anew, and the others wait for as long as they would have.
 #pragma once
 
 #include <functional>
@@ -77,6 +79,7 @@ class Elector {
   [[nodiscard]] bool newer(const json::value& lease) const;
   void decide();
   void claim();
+  void lease_is_gone();
   void written(const HttpResponse& response, Instant sent);
   void failed(const HttpResponse& response, const Error& error);
   void next_look(Duration delay);
@@ -95,7 +98,8 @@ class Elector {
   const WallClock wall_clock_;
   Backoff backoff_;
   Random random_;
-  std::optional<Record> record_;  // nullopt: there is no Lease
+  std::optional<Record> record_;  // as last seen
+  bool absent_ = false;           // the Lease was deleted since
   Instant observed_at_{};         // when it last changed
   bool leads_ = false;
   bool resigning_ = false;

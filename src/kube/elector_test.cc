@@ -75,6 +75,9 @@ class ElectorTest : public testing::Test {
     }
     json::value written = json::parse(request.body);
     const json::value* version = written.at("metadata").as_object().if_contains("resourceVersion");
+    if (lease_.is_null() && request.method == Method::kPut) {
+      return replica.transport.answer(request.target, 404, "");
+    }
     const bool current =
         request.method == Method::kPost
             ? lease_.is_null()
@@ -83,12 +86,19 @@ class ElectorTest : public testing::Test {
     written.at("metadata").as_object()["resourceVersion"] = std::to_string(++version_);
     lease_ = written;
     replica.transport.answer(request.target, 200, json::serialize(lease_));
+    tell_watchers("MODIFIED");
+  }
+  void tell_watchers(const std::string& type) {
     for (Replica* each : {&a_, &b_}) {
       if (each->transport.count("watch=1") == 0 || cut_off_ == each) continue;
       each->transport.push(
-          "watch=1",
-          json::serialize(json::object{{"type", "MODIFIED"}, {"object", lease_}}) + "\n");
+          "watch=1", json::serialize(json::object{{"type", type}, {"object", lease_}}) + "\n");
     }
+  }
+  void delete_lease() {
+    lease_.at("metadata").as_object()["resourceVersion"] = std::to_string(++version_);
+    tell_watchers("DELETED");
+    lease_ = nullptr;
   }
 
   json::value lease_;
@@ -194,6 +204,51 @@ TEST_F(ElectorTest, ALeaderWhoFindsSomebodyElseInItsLeaseStopsAtOnce) {
   serve(a_);
   EXPECT_FALSE(a_.elector.leads());
   EXPECT_EQ(a_.log, "sees(a) elected sees(c) lost ");
+}
+
+// Whoever finds no Lease must not take it for one that was given up.
+TEST_F(ElectorTest, ALeaseThatIsDeletedIsMadeAnewByItsLeader) {
+  a_.elector.start();
+  serve(a_);
+  b_.elector.start();
+  live(50);
+  delete_lease();
+  EXPECT_FALSE(a_.elector.may_write());
+  live(1);
+  EXPECT_TRUE(a_.elector.may_write());
+  live(600);
+  EXPECT_EQ(holder(), "a");
+  EXPECT_EQ(a_.log.find("lost"), std::string::npos);
+  EXPECT_FALSE(b_.elector.leads());
+}
+
+TEST_F(ElectorTest, ALeaseThatIsDeletedUnheardIsNotTakenBeforeItsTime) {
+  a_.elector.start();
+  serve(a_);
+  b_.elector.start();
+  live(50);
+  cut_off_ = &a_;
+  delete_lease();
+  // Its leader hears nothing, and goes on until its deadline; nobody else begins before.
+  int begun = 0;
+  for (int i = 0; i < 200; ++i) {
+    pass(milliseconds(100));
+    serve(b_);
+    EXPECT_FALSE(a_.elector.may_write() && b_.elector.may_write());
+    begun += b_.elector.may_write() ? 1 : 0;
+  }
+  EXPECT_GT(begun, 0);
+  EXPECT_EQ(holder(), "b");
+  // A leader that does not hear of it finds out when it renews.
+  cut_off_ = &b_;
+  delete_lease();
+  EXPECT_TRUE(b_.elector.may_write());
+  for (int i = 0; i < 25; ++i) {
+    pass(milliseconds(100));
+    serve(b_);
+  }
+  EXPECT_EQ(holder(), "b");
+  EXPECT_TRUE(b_.elector.may_write());
 }
 
 TEST_F(ElectorTest, TroubleIsToldAndTriedAgain) {
