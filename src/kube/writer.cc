@@ -12,6 +12,7 @@ namespace {
 
 constexpr size_t kMostEventsWaiting = 1000;
 constexpr int kNotFound = 404;
+constexpr Duration kFirstPause(500);
 
 std::string verb_of(core::Verb verb) {
   switch (verb) {
@@ -53,7 +54,7 @@ Writer::Writer(Transport& transport, ObjectDecoder& decoder, const WriterOptions
       decoder_(decoder),
       options_(options),
       surroundings_(std::move(surroundings)),
-      backoff_(seed, Duration(500)),
+      seed_(seed),
       tokens_(options.burst),
       refilled_(transport.now()) {}
 
@@ -113,7 +114,6 @@ void Writer::pump() {
 void Writer::ended(Transport::Id id, const std::string& what, Instant begun,
                    const HttpResponse& response) {
   under_way_.erase(id);
-  if (response.answered()) backoff_.succeeded();
   const auto& observe = surroundings_.observer.answered;
   if (observe) observe(what, response.status, transport_.now() - begun);
 }
@@ -156,11 +156,16 @@ void Writer::finish(const core::Write& write, const HttpResponse& response) {
     const core::WriteOutcome outcome = core::outcome_of(refusal.code, refusal.reason);
     core::WriteFinished finished{write.id, outcome, std::move(refusal.message)};
     if (outcome == core::WriteOutcome::kUnavailable) {
-      finished.retry_after = backoff_.next(response.retry_after);
+      const auto [failing, first] =
+          failing_.try_emplace(write.id, seed_ + write.id.value, kFirstPause);
+      finished.retry_after = failing->second.next(response.retry_after);
+    } else {
+      failing_.erase(write.id);
     }
     events.emplace_back(std::move(finished));
     return surroundings_.finished(std::move(events));
   }
+  failing_.erase(write.id);
   // What a deletion answers is not the object as it is: the watch tells.
   if (write.verb != core::Verb::kDelete) {
     auto object = decoder_.object(response.body, write.key.kind);

@@ -4,9 +4,11 @@
 //   its kind has already told that version or a later one: then it would be old news, and of an
 //   object that is gone meanwhile a ghost.
 // - Nothing is sent unless `may_write` says so at that moment.
-// - Events (kube/event_recorder.h) go last, and the oldest are dropped if there are too many:
-// nothing
-//   depends on them.
+// - A write that fails for a reason that passes waits, longer each time, whatever becomes of the
+//   others: a server that is back has all of them soon, and one that cannot do this one is not
+//   asked all the time.
+// - Events (kube/event_recorder.h) go last, and the oldest are dropped if there are too many: they
+//   are for people, and nothing depends on them.
 #pragma once
 
 #include <cstdint>
@@ -62,6 +64,8 @@ class Writer {
   void wake() { pump(); }
   // Under way or waiting; Events do not count.
   [[nodiscard]] size_t unfinished() const { return queue_.size() + writes_under_way_; }
+  // Sent and not answered; Events do not count.
+  [[nodiscard]] size_t under_way() const { return writes_under_way_; }
 
  private:
   struct Waiting {
@@ -82,7 +86,8 @@ class Writer {
   ObjectDecoder& decoder_;
   const WriterOptions options_;
   const Surroundings surroundings_;
-  Backoff backoff_;
+  const uint64_t seed_;
+  std::map<core::WriteId, Backoff> failing_;
   std::deque<Waiting> queue_;
   std::deque<EventWrite> events_;
   std::set<Transport::Id> under_way_;

@@ -173,6 +173,27 @@ TEST_F(WriterTest, ABusyServerGetsThePatienceItAsksFor) {
   EXPECT_EQ(finished_.retry_after, seconds(9));
 }
 
+// A server that answers others is no reason to ask for this one all the time.
+TEST_F(WriterTest, AWriteThatFailsWaitsLongerEachTimeWhateverBecomesOfOthers) {
+  make({});
+  const auto fail_once = [&](const std::string& name, uint32_t id) {
+    writer_->submit(pod_patch(name, id));
+    transport_.answer("pods/" + name, 500, "");
+    return finished_.retry_after;
+  };
+  Duration before(0);
+  for (int i = 0; i < 12; ++i) {
+    const Duration now = fail_once("a", 1);
+    EXPECT_GE(now, std::min<Duration>(before, seconds(15)));
+    before = now;
+    writer_->submit(pod_patch("b", 2));
+    transport_.answer("pods/b", 422, "");
+  }
+  EXPECT_GE(before, seconds(15));
+  // One that failed along with many does not wait for them.
+  for (uint32_t id = 10; id < 40; ++id) EXPECT_LE(fail_once("c", id), milliseconds(500));
+}
+
 TEST_F(WriterTest, EventsComeLastAndAreMadeAnewIfTheyAreGone) {
   make({.most_at_a_time = 1});
   writer_->submit(pod_patch("a", 1));
