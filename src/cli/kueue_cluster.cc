@@ -73,7 +73,7 @@ Result<void> read_objects(kube::ApiClient& client, admission::PreflightDocuments
     if (!listed && listed.error().code == kNotFound) continue;
     if (!listed) {
       return fail(fmt::format("{} cannot be listed: {}{}", about.plural, listed.error().message,
-                              listed.error().message.contains("conversion webhook")
+                              listed.error().nobody_converts()
                                   ? "; start Kueue again and ask before it is stopped"
                                   : ""));
     }

@@ -65,8 +65,8 @@ struct CurlTransport::Exchange {
   HttpRequest request;
   Received received;
   Answered answered;
-  CURL* handle = nullptr;    // nullptr: waits for credentials
-  Time begun{};              // by this machine's clock
+  CURL* handle = nullptr;  // nullptr: waits for credentials
+  Instant begun{};
   uint64_t certificate = 0;  // which one the handle has
   curl_slist* headers = nullptr;
   std::string data;     // came in, not handed over yet
@@ -104,11 +104,21 @@ struct CurlTransport::Exchange {
   static size_t take_data(char* data, size_t size, size_t count, void* self) {
     auto* exchange = static_cast<Exchange*>(self);
     exchange->data.append(data, size * count);
-    if (exchange->received && !exchange->listed) {
-      exchange->listed = true;
-      exchange->transport->with_data_.push_back(exchange->id);
-    }
+    exchange->hand_over();
     return size * count;
+  }
+  // Likewise. Who listens to a stream hears that it has begun, though nothing has come yet.
+  static size_t take_header(char* line, size_t size, size_t count, void* self) {
+    const std::string_view text(line, size * count);
+    if (text == "\r\n" || text == "\n") static_cast<Exchange*>(self)->hand_over();
+    return size * count;
+  }
+
+ private:
+  void hand_over() {
+    if (!received || listed) return;
+    listed = true;
+    transport->with_data_.push_back(id);
   }
 };
 
@@ -177,6 +187,7 @@ class CurlTransport::Handles {
     curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(handle, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &Exchange::take_data);
+    curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, &Exchange::take_header);
     curl_easy_setopt(handle, CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     curl_easy_setopt(handle, CURLOPT_TCP_KEEPALIVE, 1L);
     curl_easy_setopt(handle, CURLOPT_TCP_KEEPIDLE, kKeepAliveIdleSeconds);
@@ -228,6 +239,7 @@ class CurlTransport::Handles {
     curl_easy_setopt(handle, CURLOPT_HTTPHEADER, exchange.headers);
     curl_easy_setopt(handle, CURLOPT_PRIVATE, &exchange);
     curl_easy_setopt(handle, CURLOPT_WRITEDATA, &exchange);
+    curl_easy_setopt(handle, CURLOPT_HEADERDATA, &exchange);
     curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, exchange.error.data());
     curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout.count()));
     if (distrusted_at_) use_newer_connection(handle, *distrusted_at_);
@@ -303,7 +315,7 @@ void CurlTransport::begin(Id id, const Result<Credentials>& credentials) {
     });
     return;
   }
-  exchange.begun = wall_now();
+  exchange.begun = MonotonicClock::now();
   handles_->start(exchange, *credentials);
 }
 
@@ -386,7 +398,9 @@ void CurlTransport::finish_exchanges() {
     curl_easy_getinfo(exchange->handle, CURLINFO_RETRY_AFTER, &retry_after);
     if (retry_after > 0) response.retry_after = std::chrono::seconds(retry_after);
     if (response.status == 401) authenticator_->rejected();
-    if (const auto said = exchange->date()) clock_.observe(*said, exchange->begun, wall_now());
+    if (const auto said = exchange->date()) {
+      clock_.observe(*said, exchange->begun, MonotonicClock::now(), wall_now());
+    }
     handles_->end(*exchange);
     const auto finished = exchanges_.extract(exchange->id);
     finished.mapped()->answered(std::move(response));

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "api/object_meta.h"
-#include "kube/requests.h"
 
 namespace phalanx::kube {
 namespace {
@@ -21,7 +20,8 @@ constexpr Duration kShortestAbsence = std::chrono::seconds(45);
 constexpr Duration kLongestAbsence = std::chrono::seconds(75);
 // A watch that ends sooner than this has not worked, whatever the server says.
 constexpr auto kNoWatch = std::chrono::seconds(1);
-// Servers send a bookmark at least every 75 seconds.
+// Servers send a bookmark at least as often; a little later something is wrong.
+constexpr auto kLongestBetweenBookmarks = std::chrono::seconds(75);
 constexpr auto kLongestSilence = std::chrono::seconds(90);
 // What was written comes back by the watch within this time; twice as long after every time that it
 // did not, for the sake of a server that is slow.
@@ -52,7 +52,10 @@ void Reflector::tell(const std::string& problem) const {
 }
 
 void Reflector::list(const std::string& continue_token) {
-  if (continue_token.empty()) keys_.clear();
+  if (continue_token.empty()) {
+    keys_.clear();
+    collects_ = listed_before_ || told_;
+  }
   under_way_ = transport_.send(list_request(resource_of(kind_), kPageSize, continue_token),
                                [this](const HttpResponse& response) { take_page(response); });
 }
@@ -70,7 +73,8 @@ void Reflector::take_page(const HttpResponse& response) {
   }
   for (const std::string& problem : problems) tell(problem);
   for (core::Object& object : objects) {
-    if (listed_before_) keys_.insert(object.key);
+    if (collects_) keys_.insert(object.key);
+    told_ = true;
     listener_.event(core::ObjectChanged{std::move(object)});
   }
   if (!page->continue_token.empty()) return list(page->continue_token);
@@ -88,7 +92,7 @@ void Reflector::take_missing() {
   if (!std::exchange(missing_, true)) {
     listener_.event(core::Listed{kind_, std::numeric_limits<uint64_t>::max(), {}});
   }
-  if (!std::exchange(listed_before_, true)) listener_.listed();
+  end_list();
   const Duration absence(random_.between(kShortestAbsence.count(), kLongestAbsence.count()));
   under_way_ = transport_.after(absence, [this] { list(""); });
 }
@@ -98,13 +102,21 @@ void Reflector::take_list(const ListPage& page) {
   blind_since_.reset();
   missing_ = false;
   seen_ = std::max(seen_, api::parse_resource_version(page.resource_version).value_or(0));
-  if (listed_before_) {
-    listener_.event(core::Listed{kind_, seen_, std::exchange(keys_, {})});
-  } else {
-    listed_before_ = true;
-    listener_.listed();
-  }
+  if (collects_) listener_.event(core::Listed{kind_, seen_, std::exchange(keys_, {})});
   watch();
+  end_list();
+}
+
+void Reflector::end_list() {
+  if (!std::exchange(listed_before_, true)) listener_.listed();
+  if (const auto done = std::exchange(refreshed_, nullptr)) done();
+}
+
+void Reflector::refresh(std::function<void()> done) {
+  refreshed_ = std::move(done);
+  transport_.cancel(under_way_);
+  watching_ = false;
+  list("");
 }
 
 void Reflector::watch() {
@@ -131,9 +143,18 @@ void Reflector::listen_for_silence() {
   });
 }
 
+// First the others, so that it is not opened on a connection that was kept and is as dead.
 void Reflector::give_up_connection() {
-  reopen();
+  if (!blind_since_) blind_since_ = heard_at_;
+  transport_.distrust_connections();
   if (listener_.died) listener_.died();
+  reopen();
+}
+
+std::optional<Instant> Reflector::blind_since() const {
+  if (blind_since_) return blind_since_;
+  const bool silent = watching_ && transport_.now() >= heard_at_ + kLongestBetweenBookmarks;
+  return silent ? std::optional(heard_at_) : std::nullopt;
 }
 
 void Reflector::reopen() {
@@ -219,12 +240,12 @@ void Reflector::watch_ended(const HttpResponse& response) {
 void Reflector::again(const HttpResponse& response, const std::string& what,
                       const std::function<void()>& action) {
   if (!blind_since_) blind_since_ = transport_.now();
-  if (listener_.failed) listener_.failed();
+  const Refusal refusal =
+      response.ok() ? Refusal{0, "", "it ended at once"} : read_refusal(response);
+  if (listener_.failed) listener_.failed(refusal);
   const Duration delay = backoff_.next(response.retry_after);
   if (backoff_.failures() > kQuietFailures || !listed_before_) {
-    tell(fmt::format("{}: {}; next try in {}", what,
-                     response.ok() ? "it ended at once" : read_refusal(response).message,
-                     format_duration(delay)));
+    tell(fmt::format("{}: {}; next try in {}", what, refusal.message, format_duration(delay)));
   }
   under_way_ = transport_.after(delay, action);
 }

@@ -1,7 +1,8 @@
 // Follows all objects of one kind: lists them in pages, then watches from there.
 //
 // - The core hears of every object, of every change in the order of their versions, and of every
-//   deletion, also of those that happened while nobody watched (core::Listed).
+//   deletion, also of those that happened while nobody watched, or between two pages of a list that
+//   had to begin anew (core::Listed).
 // - A watch that ends is taken up where it ended. One that fails waits first, longer each time. If
 //   the server no longer knows what happened since (410), everything is listed again.
 // - A watch that is silent is not believed for ever: connections die without a word, and then the
@@ -25,6 +26,7 @@
 #include "core/event.h"
 #include "kube/backoff.h"
 #include "kube/object_decoder.h"
+#include "kube/requests.h"
 #include "kube/transport.h"
 
 namespace phalanx::kube {
@@ -38,7 +40,7 @@ class Reflector {
     // The connection has died without a word: others may have, too.
     std::function<void()> died = {};
     // A list or watch has failed, whether it was told or not.
-    std::function<void()> failed = {};
+    std::function<void(const Refusal&)> failed = {};
   };
 
   Reflector(Transport& transport, ObjectDecoder& decoder, api::Kind kind, Listener listener,
@@ -48,6 +50,8 @@ class Reflector {
   Reflector& operator=(const Reflector&) = delete;
 
   void start() { list(""); }
+  // Lists everything anew, as it is from now on, and calls back when that has been told.
+  void refresh(std::function<void()> done);
   // An object of the kind has this version, as a write was answered: the watch has to tell it soon.
   void expect(uint64_t version);
   // The network is not to be trusted: a watch goes on on another connection.
@@ -57,12 +61,13 @@ class Reflector {
   // Everything up to this version has been told.
   [[nodiscard]] uint64_t seen() const { return seen_; }
   // Since when it has been without a connection that works; nullopt: it has one.
-  [[nodiscard]] std::optional<Instant> blind_since() const { return blind_since_; }
+  [[nodiscard]] std::optional<Instant> blind_since() const;
 
  private:
   void list(const std::string& continue_token);
   void take_page(const HttpResponse& response);
   void take_list(const ListPage& page);
+  void end_list();
   [[nodiscard]] bool is_missing(const HttpResponse& response) const;
   void take_missing();
   void watch();
@@ -85,9 +90,12 @@ class Reflector {
   Random random_;
   Transport::Id under_way_ = 0;  // the exchange or timer that everything waits for
   bool listed_before_ = false;
-  bool missing_ = false;           // the server does not know the kind
-  std::set<api::ObjectKey> keys_;  // of a list that is repeated
-  std::string rest_;               // of a line that has not come in whole
+  bool told_ = false;      // of any object, which a list may lack by now
+  bool missing_ = false;   // the server does not know the kind
+  bool collects_ = false;  // the keys of this list: it is not the first
+  std::set<api::ObjectKey> keys_;
+  std::function<void()> refreshed_;  // waits for this list
+  std::string rest_;                 // of a line that has not come in whole
   uint64_t seen_ = 0;
   Instant watching_since_{};
   bool watching_ = false;  // under_way_ is a watch

@@ -233,6 +233,55 @@ TEST_F(ReflectorTest, AListThatFailsHalfWayBeginsAnew) {
   EXPECT_EQ(heard(), "+b@31 =60[ b] ");
 }
 
+// What was deleted between the two is not known for ever.
+TEST_F(ReflectorTest, TheFirstListThatFailsHalfWayLeavesNothingBehind) {
+  transport_.answer("limit", 200, page({node("a", 3), node("b", 4)}, 9, "more"));
+  transport_.answer("continue=more", 500, "");
+  transport_.pass(seconds(1));
+  heard();
+  transport_.answer("limit", 200, page({node("b", 4)}, 12));
+  EXPECT_EQ(heard(), "+b@4 =12[ b] listed ");
+}
+
+TEST_F(ReflectorTest, IsRefreshedByAListOfItsOwn) {
+  transport_.answer("limit", 200, page({node("a", 3), node("b", 4)}, 9));
+  heard();
+  reflector_.refresh([this] { heard_ += "refreshed "; });
+  EXPECT_EQ(transport_.count("watch=1"), 0U);
+  transport_.answer("limit", 503, "");  // as often as it takes
+  transport_.pass(seconds(1));
+  transport_.answer("limit", 200, page({node("b", 10)}, 12));
+  EXPECT_EQ(heard(), "+b@10 =12[ b] refreshed ");
+  EXPECT_NE(transport_.request("watch=1").target.find("resourceVersion=12&"), std::string::npos);
+  // Also while it still lists for the first time, or waits to try again.
+  transport_.answer("watch=1", 410, "");
+  reflector_.refresh([this] { heard_ += "refreshed "; });
+  EXPECT_EQ(transport_.count("limit"), 1U);
+  transport_.answer("limit", 200, page({node("b", 10)}, 13));
+  EXPECT_EQ(heard(), "+b@10 =13[ b] refreshed ");
+}
+
+TEST_F(ReflectorTest, IsBlindUntilTheWatchHasBegunAndWhenItHasBeenSilentForLong) {
+  transport_.answer("limit", 200, page({}, 9));
+  EXPECT_FALSE(reflector_.blind_since());
+  transport_.answer("watch=1", 503, "");
+  EXPECT_TRUE(reflector_.blind_since());
+  transport_.pass(seconds(1));
+  EXPECT_TRUE(reflector_.blind_since());
+  transport_.push("watch=1", "");  // the answer begins
+  EXPECT_FALSE(reflector_.blind_since());
+  const Instant heard_last = transport_.now();
+  transport_.pass(seconds(74));
+  EXPECT_FALSE(reflector_.blind_since());
+  transport_.pass(seconds(2));
+  EXPECT_EQ(reflector_.blind_since(), heard_last);
+  transport_.pass(seconds(15));  // another connection, of which nothing is known yet
+  EXPECT_EQ(deaths_, 1);
+  EXPECT_EQ(reflector_.blind_since(), heard_last);
+  transport_.push("watch=1", "");
+  EXPECT_FALSE(reflector_.blind_since());
+}
+
 TEST_F(ReflectorTest, WhatMakesNoSenseIsToldAndLeftOut) {
   transport_.answer("limit", 200, page({node("a", 3), "17"}, 9));
   transport_.push("watch=1", "no json\n" + line("ADDED", "{}") + line("LOST", node("a", 4)) +

@@ -74,6 +74,9 @@ struct Refusal {
 
   // The same request may be accepted later, unchanged.
   [[nodiscard]] bool passing() const;
+  // An object is stored in another version, and whoever converts it does not answer. The server
+  // has no other word for that than its message.
+  [[nodiscard]] bool nobody_converts() const { return message.contains("conversion webhook"); }
 };
 Refusal read_refusal(const HttpResponse& response);
 // The document of a successful answer, or an error that says what was asked, and why not.

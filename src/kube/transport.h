@@ -69,7 +69,8 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual Id send(HttpRequest request, Answered answered) = 0;
-  // The body of a successful answer is handed over as it comes in; `answered` has none then.
+  // The body of a successful answer is handed over as it comes in, beginning with nothing when the
+  // answer begins; `answered` has none then.
   virtual Id stream(HttpRequest request, Received received, Answered answered) = 0;
   virtual Id at(Instant when, std::function<void()> action) = 0;
   // Of any of them: nothing is called back any more. An exchange may have reached the server.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wall_clock.h"
 #include "manager/log.h"
 
 namespace phalanx::manager {
@@ -17,8 +18,8 @@ constexpr auto kReopenInterval = std::chrono::seconds(10);
 constexpr auto kTick = std::chrono::seconds(1);
 // Whose watch is broken has no lag to measure.
 constexpr size_t kMostAnswersKept = 1000;
-// In what an API server says if it cannot have an object converted.
-constexpr std::string_view kConversionFailed = "conversion webhook";
+// Clocks that are apart by less are nothing to tell anybody.
+constexpr Duration kClockTolerance = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -49,14 +50,16 @@ void ApiSide::run() {
 }
 
 void ApiSide::look_at_clock() {
-  const Duration offset = transport_.clock().offset();
-  if (offset == clock_offset_) return;
-  clock_offset_ = offset;
-  log_warning(offset == Duration(0)
+  const Duration offset = transport_.clock().now() - wall_now();
+  const bool agrees = std::chrono::abs(offset) < kClockTolerance;
+  if (std::chrono::abs(offset - clock_offset_) < kClockTolerance) return;
+  clock_offset_ = agrees ? Duration(0) : offset;
+  log_warning(agrees
                   ? "the clock of this machine agrees with that of the API server again"
                   : fmt::format("the clock of this machine is {} {} that of the API server, which "
                                 "is the one that counts; set it right",
-                                format_duration(std::chrono::abs(offset)),
+                                format_duration(std::chrono::round<std::chrono::seconds>(
+                                    std::chrono::abs(offset))),
                                 offset < Duration(0) ? "ahead of" : "behind"));
 }
 
@@ -79,11 +82,9 @@ void ApiSide::follow(api::Kind kind) {
   listener.listed = [this] {
     if (++life_.listed == life_.reflectors.size()) decider_.put(AllListed{life_.number});
   };
-  listener.trouble = [this](const std::string& problem) {
-    log_warning(problem);
-    if (problem.contains(kConversionFailed)) decider_.put(NobodyConverts{});
-  };
-  listener.failed = [this, kind] {
+  listener.trouble = [](const std::string& problem) { log_warning(problem); };
+  listener.failed = [this, kind](const kube::Refusal& refusal) {
+    if (refusal.nobody_converts()) decider_.put(NobodyConverts{});
     meters_.watch_failures.add({{"resource", std::string(api::info(kind).plural)}});
   };
   listener.died = [this] { suspect_connections(); };
