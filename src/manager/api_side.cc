@@ -165,6 +165,13 @@ void ApiSide::begin_life(uint64_t life, std::vector<api::Kind> kinds) {
   transport_.post([this, life, kinds = std::move(kinds)] { begin(life, kinds); });
 }
 
+void ApiSide::refresh(uint64_t life, api::Kind kind) {
+  transport_.post([this, life, kind] {
+    if (life != life_.number) return;
+    life_.reflectors.at(kind)->refresh([this, life] { decider_.put(Refreshed{life}); });
+  });
+}
+
 void ApiSide::carry_out(uint64_t life, std::vector<core::Write> writes,
                         std::vector<core::Notice> notices, std::optional<kube::Instant> caused_at) {
   if (writes.empty() && notices.empty()) return;
@@ -229,11 +236,16 @@ void ApiSide::wind_up() {
       transport_.after(Duration(10), *check);
       return;
     }
+    const bool unsettled = life_.writer && life_.writer->under_way() > 0;
     life_ = {};
     *check = nullptr;
     // Posted, so that the loop does not wait once more before it looks.
     const auto end = [this] { transport_.post([this] { over_ = true; }); };
-    if (!elector_) return end();
+    if (unsettled) {
+      log_warning("stops with writes that nobody has answered; the lease runs out by itself");
+    }
+    // What is cut off may arrive all the same, and whoever comes next must not decide before.
+    if (!elector_ || unsettled) return end();
     elector_->resign(end);
   };
   transport_.after(Duration(0), *check);

@@ -43,6 +43,10 @@ struct Arrived {
 struct AllListed {
   uint64_t life = 0;
 };
+// What was to be listed anew has been told.
+struct Refreshed {
+  uint64_t life = 0;
+};
 struct Elected {
   // The network had trouble a short time ago: what is known may be older than what the leader
   // before us did.
@@ -67,8 +71,8 @@ struct Listening {};
 struct Stop {
   std::optional<Error> why = {};  // none: somebody wants it
 };
-using Message =
-    std::variant<Arrived, AllListed, NobodyConverts, Elected, Deposed, Question, Listening, Stop>;
+using Message = std::variant<Arrived, AllListed, Refreshed, NobodyConverts, Elected, Deposed,
+                             Question, Listening, Stop>;
 
 // At this moment.
 struct ApiGauges {
@@ -92,6 +96,8 @@ class ApiSide {
 
   // From any thread.
   void begin_life(uint64_t life, std::vector<api::Kind> kinds);
+  // Lists a kind anew, as it is from now on.
+  void refresh(uint64_t life, api::Kind kind);
   // `caused_at`: when the first of the events arrived that led to these writes.
   void carry_out(uint64_t life, std::vector<core::Write> writes, std::vector<core::Notice> notices,
                  std::optional<kube::Instant> caused_at);

@@ -129,6 +129,9 @@ void Manager::begin_life() {
   listed_ = false;
   core_ = std::make_unique<core::Core>(settings_.core, adapters_);
   core_->set_probe(&task_timer_);
+  // A life that begins while it leads lists everything after that.
+  if (leads_) fresh_ = true;
+  now_ = {};  // whatever the clock said then
   events_.clear();
   earliest_.reset();
   wake_at_.reset();
@@ -203,14 +206,16 @@ bool Manager::take_in(Message& message) {
     if (listed->life == life_) all_listed();
   } else if (std::holds_alternative<NobodyConverts>(message)) {
     endpoints_->convert_now();
-  } else if (const auto* elected = std::get_if<Elected>(&message)) {
-    leads_ = true;
-    endpoints_->lead(true);
-    if (elected->doubtful && listed_) begin_life();
+  } else if (const auto* refreshed = std::get_if<Refreshed>(&message)) {
+    if (refreshed->life != life_) return true;
+    fresh_ = true;
     lead();
+  } else if (const auto* elected = std::get_if<Elected>(&message)) {
+    take_over(elected->doubtful);
   } else if (auto* deposed = std::get_if<Deposed>(&message)) {
     log_warning(fmt::format("leads no more: {}", deposed->why));
     leads_ = false;
+    fresh_ = false;
     endpoints_->lead(false);
     // What is still being listed has decided nothing, and goes on: a network that is slow would
     // otherwise never let it come to an end.
@@ -244,8 +249,21 @@ void Manager::become_ready() {
   on_ready_();
 }
 
+// The leader before us may have promised places a moment ago of which we have not heard: watches
+// are never late by much, but nobody can tell by how much, and one that died is silent like one of
+// a cluster in which nothing happens. All promises are in Workloads, so these are listed anew
+// before anything is decided; if there is reason to doubt the rest, everything is.
+void Manager::take_over(bool doubtful) {
+  leads_ = true;
+  endpoints_->lead(true);
+  fresh_ = !settings_.process.elect_leader;
+  if (doubtful && listed_) begin_life();
+  if (!fresh_) api_->refresh(life_, api::Kind::kWorkload);
+  lead();
+}
+
 void Manager::lead() {
-  if (!leads_ || !listed_) return;
+  if (!leads_ || !listed_ || !fresh_) return;
   log_info("leads: decides from here on");
   events_.emplace_back(core::Synced{});
 }

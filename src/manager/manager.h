@@ -70,6 +70,7 @@ class Manager {
   bool take_in(Message& message);
   void all_listed();
   void become_ready();
+  void take_over(bool doubtful);
   void lead();
   void step();
   void look_after_configuration();
@@ -98,6 +99,7 @@ class Manager {
   bool listed_ = false;
   bool listening_ = false;
   bool leads_ = false;
+  bool fresh_ = false;  // it knows what others have promised until it began to lead
   bool ever_listed_ = false;
   bool ever_ready_ = false;
   Time now_{};
