@@ -62,12 +62,9 @@ void Core::take_in(Event& event) {
   if (auto* changed = std::get_if<ObjectChanged>(&event)) {
     Object& object = changed->object;
     if (const auto known = state_.known.find(object.key)) {
-      if (!known->uid.empty() && known->uid != object.uid) {
-        object_deleted(object.key);  // another object of the same name
-      } else if (known->resource_version >= object.resource_version &&
-                 object.resource_version != 0) {
-        return;  // nothing newer than what is known
-      }
+      const Arrival arrival = judge(*known, object);
+      if (arrival == Arrival::kNotNewer) return;
+      if (arrival == Arrival::kAnother) object_deleted(object.key);
     }
     state_.known.put(object.key, object.uid, object.resource_version);
     outbox_.forget(object.key);
@@ -87,11 +84,7 @@ void Core::take_in(Event& event) {
 
 void Core::forget_object(const ObjectDeleted& deleted) {
   const auto known = state_.known.find(deleted.key);
-  if (!known) return;
-  const bool other = !deleted.uid.empty() && known->uid != deleted.uid;
-  // Of another one with the same name: told late if that one was replaced, early if it is the next.
-  if (other && known->resource_version > deleted.resource_version) return;
-  object_deleted(deleted.key);
+  if (known && concerns(deleted, *known)) object_deleted(deleted.key);
 }
 
 void Core::write_finished(const WriteFinished& result) {

@@ -20,6 +20,23 @@ std::optional<uint64_t> hex_digit(char c) {
 
 }  // namespace
 
+Arrival judge(const Known& known, const Object& told) {
+  if (!known.uid.empty() && known.uid != told.uid) return Arrival::kAnother;
+  const bool not_newer =
+      known.resource_version >= told.resource_version && told.resource_version != 0;
+  return not_newer ? Arrival::kNotNewer : Arrival::kNewer;
+}
+
+bool concerns(const ObjectDeleted& deleted, const Known& known) {
+  const bool other = !deleted.uid.empty() && known.uid != deleted.uid;
+  // Of another one with the same name: told late if that one was replaced, early if it is the next.
+  return !other || known.resource_version <= deleted.resource_version;
+}
+
+bool is_missing_from(const Listed& listed, const api::ObjectKey& key, uint64_t resource_version) {
+  return resource_version <= listed.resource_version && !listed.keys.contains(key);
+}
+
 std::optional<KnownObjects::Uuid> KnownObjects::read_uuid(std::string_view text) {
   if (text.size() != kUuidForm.size()) return std::nullopt;
   Uuid uuid{};
@@ -93,9 +110,8 @@ std::vector<api::ObjectKey> KnownObjects::missing_from(const Listed& listed) con
   const auto entries = kinds_.find(listed.kind);
   if (entries == kinds_.end()) return missing;
   for (const auto& [name, entry] : entries->second) {
-    if (entry.resource_version > listed.resource_version) continue;
     api::ObjectKey key = key_of(listed.kind, name);
-    if (!listed.keys.contains(key)) missing.push_back(std::move(key));
+    if (is_missing_from(listed, key, entry.resource_version)) missing.push_back(std::move(key));
   }
   std::ranges::sort(missing);
   return missing;

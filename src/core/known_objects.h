@@ -20,6 +20,20 @@ struct Known {
   uint64_t resource_version = 0;
 };
 
+// What is told of an object may be older than what is known of it: answers to writes come ahead of
+// the watch, which tells the same once more, and lists take their time. Whoever follows objects
+// judges by these three, so that all come to know the same.
+enum class Arrival : uint8_t {
+  kNewer,
+  kNotNewer,  // than what is known
+  kAnother,   // another object of the same name: the known one is gone
+};
+Arrival judge(const Known& known, const Object& told);
+// Whether it is the known object that was deleted.
+bool concerns(const ObjectDeleted& deleted, const Known& known);
+// Whether the object was there before the list was made and is not on it.
+bool is_missing_from(const Listed& listed, const api::ObjectKey& key, uint64_t resource_version);
+
 class KnownObjects {
  public:
   [[nodiscard]] std::optional<Known> find(const api::ObjectKey& key) const;

@@ -55,6 +55,26 @@ TEST(KnownObjectsTest, TheNextOfANameTakesTheUidWithIt) {
   EXPECT_EQ(known.uid(pod("a")), "");
 }
 
+TEST(KnownObjectsTest, WhatIsToldIsNewerOrNotOrOfAnother) {
+  const auto judged = [](const Known& known, const std::string& uid, uint64_t version) {
+    return judge(known, {pod("a"), uid, version, Unreadable{}});
+  };
+  EXPECT_EQ(judged({"u", 7}, "u", 8), Arrival::kNewer);
+  EXPECT_EQ(judged({"u", 7}, "u", 7), Arrival::kNotNewer);
+  EXPECT_EQ(judged({"u", 7}, "u", 6), Arrival::kNotNewer);
+  EXPECT_EQ(judged({"u", 7}, "u", 0), Arrival::kNewer) << "it has no version";
+  EXPECT_EQ(judged({"u", 7}, "v", 6), Arrival::kAnother);
+  EXPECT_EQ(judged({"", 7}, "v", 8), Arrival::kNewer) << "the uid was not known";
+}
+
+TEST(KnownObjectsTest, ADeletionOfAnotherConcernsTheKnownOneUnlessItIsNewer) {
+  const Known known{"u", 7};
+  EXPECT_TRUE(concerns({pod("a")}, known));
+  EXPECT_TRUE(concerns({pod("a"), "u", 6}, known));
+  EXPECT_FALSE(concerns({pod("a"), "v", 6}, known));
+  EXPECT_TRUE(concerns({pod("a"), "v", 8}, known));
+}
+
 TEST(KnownObjectsTest, WhatAListLacksIsMissingUnlessItIsNewer) {
   KnownObjects known;
   for (const char* name : {"d", "b", "a", "c"}) known.put(pod(name), kUuid, 5);

@@ -110,16 +110,15 @@ Standing Manager::standing() const {
 }
 
 void Manager::measure(const core::Event& event) {
+  using api::Kind;
   if (const auto* changed = std::get_if<core::ObjectChanged>(&event)) {
-    const auto* workload = std::get_if<api::Workload>(&changed->object.body);
-    if (workload == nullptr) return;
-    workload_meter_.saw(*workload, informed().state(), standing().role, api_->now(), ever_listed_);
+    if (changed->object.key.kind != Kind::kWorkload) return;
+    workload_meter_.saw(changed->object, informed().state(), standing().role, api_->now(),
+                        ever_listed_);
   } else if (const auto* deleted = std::get_if<core::ObjectDeleted>(&event)) {
-    if (deleted->key.kind == api::Kind::kWorkload) {
-      workload_meter_.forget(core::full_name(deleted->key));
-    }
+    if (deleted->key.kind == Kind::kWorkload) workload_meter_.saw(*deleted);
   } else if (const auto* listed = std::get_if<core::Listed>(&event)) {
-    if (listed->kind == api::Kind::kWorkload) workload_meter_.keep_only(listed->keys);
+    if (listed->kind == Kind::kWorkload) workload_meter_.saw(*listed);
   }
 }
 
@@ -132,6 +131,7 @@ void Manager::begin_life() {
   // A life that begins while it leads lists everything after that.
   if (leads_) fresh_ = true;
   now_ = {};  // whatever the clock said then
+  workload_meter_.begin_life();
   events_.clear();
   earliest_.reset();
   wake_at_.reset();

@@ -21,15 +21,17 @@ class ScrapeFixture : public testing::Test {
   void tell(std::string_view yaml, bool counts = true) {
     json::value document = parse_documents(yaml).value().front().value;
     json::object& metadata = document.at("metadata").as_object();
-    metadata["uid"] = "uid-" + std::string(metadata["name"].as_string());
+    if (!metadata.contains("uid")) {
+      metadata["uid"] = "uid-" + std::string(metadata["name"].as_string());
+    }
     metadata["resourceVersion"] = std::to_string(++version_);
     auto object = core::decode_object(document, adapters_);
     ASSERT_TRUE(object) << object.error().message;
     if (auto* unreadable = std::get_if<core::Unreadable>(&object->body)) {
       FAIL() << object->key.text() << ": " << unreadable->problem;
     }
-    if (const auto* workload = std::get_if<api::Workload>(&object->body)) {
-      workloads_.saw(*workload, core_.state(), "leader", now_, counts);
+    if (object->key.kind == api::Kind::kWorkload) {
+      workloads_.saw(*object, core_.state(), "leader", now_, counts);
     }
     step({core::ObjectChanged{std::move(*object)}});
   }

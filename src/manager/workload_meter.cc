@@ -1,6 +1,7 @@
 #include "manager/workload_meter.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/names.h"
 
@@ -101,9 +102,9 @@ WorkloadMeter::WorkloadMeter(MeterRegistry& registry)
       attempt_seconds_(registry, "kueue_admission_attempt_duration_seconds",
                        "How long these steps took.", DurationFamily::fine()) {}
 
-WorkloadMeter::Known WorkloadMeter::known_of(const api::Workload& workload) {
+WorkloadMeter::Known WorkloadMeter::known_of(const api::Workload& workload, core::Known object) {
   Known known;
-  known.uid = workload.meta.uid;
+  known.object = std::move(object);
   known.reserved = workload.admission && workload.quota_reserved.value_or(false);
   known.admitted = known.reserved && workload.admitted.value_or(false);
   const auto ready = holds_since(workload, names::kPodsReady);
@@ -127,22 +128,43 @@ WorkloadMeter::Place WorkloadMeter::place_of(const api::Workload& workload,
            {"replica_role", role}}};
 }
 
-void WorkloadMeter::saw(const api::Workload& workload, const core::State& state,
+void WorkloadMeter::begin_life() {
+  for (auto& [name, known] : known_) known.object.resource_version = 0;
+}
+
+void WorkloadMeter::saw(const core::Object& object, const core::State& state,
                         const std::string& role, Time now, bool counts) {
-  const std::string name = workload.namespace_ + "/" + workload.name;
-  const auto found = known_.find(name);
-  const bool is_new = found == known_.end() || found->second.uid != workload.meta.uid;
-  const Known before = is_new ? Known{} : std::move(found->second);
-  known_[name] = known_of(workload);
+  const auto [entry, is_first] = known_.try_emplace(core::full_name(object.key));
+  Known& known = entry->second;
+  const auto arrival = is_first ? core::Arrival::kAnother : core::judge(known.object, object);
+  if (arrival == core::Arrival::kNotNewer) return;
+  const bool is_new = arrival == core::Arrival::kAnother;
+  if (is_new) known = {};
+  known.object = {object.uid, object.resource_version};
+  const auto* workload = std::get_if<api::Workload>(&object.body);
+  if (workload == nullptr) return;  // unreadable: it may come back as it was
+  const Known before = std::exchange(known, known_of(*workload, known.object));
   if (!counts) return;
-  if (is_new) count_new(workload, state, role);
+  if (is_new) count_new(*workload, state, role);
   // One that has just lost its quota says no longer where it was.
   const std::string& queue =
-      workload.cluster_queue.empty() ? before.cluster_queue : workload.cluster_queue;
-  const Place place = place_of(workload, queue, role);
-  count_admission(workload, state, before, place, now);
-  count_evictions(workload, before, place, now);
-  count_end(workload, before, place, now);
+      workload->cluster_queue.empty() ? before.cluster_queue : workload->cluster_queue;
+  const Place place = place_of(*workload, queue, role);
+  count_admission(*workload, state, before, known, place, now);
+  count_evictions(*workload, before, known, place, now);
+  count_end(*workload, before, place, now);
+}
+
+void WorkloadMeter::saw(const core::ObjectDeleted& deleted) {
+  const auto found = known_.find(core::full_name(deleted.key));
+  if (found != known_.end() && core::concerns(deleted, found->second.object)) known_.erase(found);
+}
+
+void WorkloadMeter::saw(const core::Listed& listed) {
+  std::erase_if(known_, [&](const auto& entry) {
+    return core::is_missing_from(listed, core::key_of(api::Kind::kWorkload, entry.first),
+                                 entry.second.object.resource_version);
+  });
 }
 
 void WorkloadMeter::count_new(const api::Workload& workload, const core::State& state,
@@ -158,8 +180,8 @@ void WorkloadMeter::count_new(const api::Workload& workload, const core::State& 
 }
 
 void WorkloadMeter::count_admission(const api::Workload& workload, const core::State& state,
-                                    const Known& before, const Place& place, Time now) {
-  const Known after = known_of(workload);
+                                    const Known& before, const Known& after, const Place& place,
+                                    Time now) {
   const Time queued = queued_since(workload);
   const auto measure = [&](Timed& timed, Duration took) {
     timed.cluster_queue.add(place.cluster_queue, took);
@@ -193,7 +215,7 @@ void WorkloadMeter::count_admission(const api::Workload& workload, const core::S
 }
 
 void WorkloadMeter::count_evictions(const api::Workload& workload, const Known& before,
-                                    const Place& place, Time now) {
+                                    const Known& after, const Place& place, Time now) {
   for (const auto& [why, times] : workload.evictions) {
     const auto known = before.evictions.find(why);
     const int32_t already = known == before.evictions.end() ? 0 : known->second;
@@ -210,7 +232,7 @@ void WorkloadMeter::count_evictions(const api::Workload& workload, const Known& 
     }
   }
   const auto evicted = holds_since(workload, names::kEvicted);
-  const bool released = before.reserved && !known_of(workload).reserved;
+  const bool released = before.reserved && !after.reserved;
   if (!released || !evicted) return;
   const api::Condition* condition = api::find_condition(workload.conditions, names::kEvicted);
   eviction_latency_.add(
@@ -229,12 +251,6 @@ void WorkloadMeter::count_end(const api::Workload& workload, const Known& before
       since(*admitted, now) + std::chrono::seconds(workload.past_execution_seconds);
   execution_.cluster_queue.add(place.cluster_queue, ran);
   execution_.local_queue.add(place.local_queue, ran);
-}
-
-void WorkloadMeter::keep_only(const std::set<api::ObjectKey>& workloads) {
-  std::erase_if(known_, [&](const auto& entry) {
-    return !workloads.contains(core::key_of(api::Kind::kWorkload, entry.first));
-  });
 }
 
 void WorkloadMeter::decided(const core::DecisionTally& tally, const std::string& role,

@@ -2,18 +2,20 @@
 // (docs/reference/metrics.md): by comparing each Workload with what it was when last seen.
 //
 // What is counted is what the API server has, whoever wrote it, so that all replicas count the
-// same. What was there before a process started is not counted by it.
+// same. What was there before a process started is not counted by it. Things are told late and
+// more than once (core/known_objects.h): it hears of what the core hears, in the same order, and
+// takes in what the core takes in.
 //
 // For the deciding thread. Costs some hundred bytes for each Workload.
 #pragma once
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "api/workload.h"
 #include "core/journal.h"
+#include "core/known_objects.h"
 #include "core/state.h"
 #include "manager/meters.h"
 
@@ -23,13 +25,14 @@ class WorkloadMeter {
  public:
   explicit WorkloadMeter(MeterRegistry& registry);
 
-  // `role` is that of this replica: leader, follower or standalone. `counts` is false while
-  // everything is listed for the first time.
-  void saw(const api::Workload& workload, const core::State& state, const std::string& role,
-           Time now, bool counts);
-  void forget(const std::string& full_name) { known_.erase(full_name); }
-  // Everything there is: the others have gone unnoticed.
-  void keep_only(const std::set<api::ObjectKey>& workloads);
+  // There is a new core, which takes in any version of anything.
+  void begin_life();
+  // Of Workloads only. `role` is that of this replica: leader, follower or standalone. `counts` is
+  // false while everything is listed for the first time.
+  void saw(const core::Object& object, const core::State& state, const std::string& role, Time now,
+           bool counts);
+  void saw(const core::ObjectDeleted& deleted);
+  void saw(const core::Listed& listed);
   void decided(const core::DecisionTally& tally, const std::string& role,
                std::chrono::microseconds step_took);
 
@@ -47,7 +50,7 @@ class WorkloadMeter {
   };
   // What was last seen of a Workload.
   struct Known {
-    std::string uid;
+    core::Known object;
     bool reserved = false;
     bool admitted = false;
     bool ready = false;
@@ -63,15 +66,15 @@ class WorkloadMeter {
     Labels local_queue;
   };
 
-  static Known known_of(const api::Workload& workload);
+  static Known known_of(const api::Workload& workload, core::Known object);
   static Place place_of(const api::Workload& workload, const std::string& queue,
                         const std::string& role);
   void count_new(const api::Workload& workload, const core::State& state, const std::string& role);
   void count_admission(const api::Workload& workload, const core::State& state, const Known& before,
-                       const Place& place, Time now);
+                       const Known& after, const Place& place, Time now);
   void count_end(const api::Workload& workload, const Known& before, const Place& place, Time now);
-  void count_evictions(const api::Workload& workload, const Known& before, const Place& place,
-                       Time now);
+  void count_evictions(const api::Workload& workload, const Known& before, const Known& after,
+                       const Place& place, Time now);
 
   std::map<std::string, Known> known_;
   Counted reserved_;

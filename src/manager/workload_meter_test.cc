@@ -16,15 +16,14 @@ class WorkloadMeterTest : public ScrapeFixture {
  protected:
   // Of the Workload ml/train, created a minute before now_.
   void tell_status(std::string_view status, bool counts = true) {
-    tell(
-        fmt::format(
-            "{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {{name: train, "
-            "namespace: ml, creationTimestamp: '2026-01-01T00:00:00Z'}}, spec: {{queueName: main, "
-            "priorityClassRef: {{group: kueue.x-k8s.io, kind: WorkloadPriorityClass, name: high}}, "
-            "podSets: [{{name: main, count: 1, template: {{spec: {{containers: [{{name: c, image: "
-            "i}}]}}}}}}]}}, status: {{{}}}}}",
-            status),
-        counts);
+    tell(fmt::format(
+             "{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {{name: train, "
+             "namespace: ml, uid: {}, creationTimestamp: '2026-01-01T00:00:00Z'}}, spec: "
+             "{{queueName: main, priorityClassRef: {{group: kueue.x-k8s.io, kind: "
+             "WorkloadPriorityClass, name: high}}, podSets: [{{name: main, count: 1, template: "
+             "{{spec: {{containers: [{{name: c, image: i}}]}}}}}}]}}, status: {{{}}}}}",
+             uid_, status),
+         counts);
   }
   static std::string condition(std::string_view type, bool holds, std::string_view time,
                                std::string_view reason = "Why") {
@@ -40,6 +39,9 @@ class WorkloadMeterTest : public ScrapeFixture {
   static std::string name(std::string_view metric, std::string_view labels) {
     return fmt::format("kueue_{}{}", metric, labels);
   }
+
+  const api::ObjectKey train_{api::Kind::kWorkload, "ml", "train"};
+  std::string uid_ = "uid-train";
 };
 
 TEST_F(WorkloadMeterTest, AdmissionIsCountedOnceAndMeasured) {
@@ -124,13 +126,65 @@ TEST_F(WorkloadMeterTest, TheEndIsCounted) {
 }
 
 TEST_F(WorkloadMeterTest, AnotherOneOfTheSameNameBeginsAnew) {
-  tell_status(admission(condition("QuotaReserved", true, "00:01:00")));
-  workloads_.forget("ml/train");
-  tell_status(admission(condition("QuotaReserved", true, "00:01:00")));
+  const std::string reserved = admission(condition("QuotaReserved", true, "00:01:00"));
+  tell_status(reserved);
+  workloads_.saw(core::ObjectDeleted{train_, uid_, version_});
+  tell_status(reserved);
   expect({{name("quota_reserved_workloads_total", kQueue), "2"}});
-  workloads_.keep_only({});
-  tell_status(admission(condition("QuotaReserved", true, "00:01:00")));
+  workloads_.saw(core::Listed{api::Kind::kWorkload, version_, {}});
+  tell_status(reserved);
   expect({{name("quota_reserved_workloads_total", kQueue), "3"}});
+  uid_ = "another";
+  tell_status(reserved);
+  expect({{name("quota_reserved_workloads_total", kQueue), "4"}});
+}
+
+// Answers to writes come ahead of the watch, which tells all of it once more.
+TEST_F(WorkloadMeterTest, WhatTheWatchTellsLateIsNotCountedAgain) {
+  const std::string reserved = condition("QuotaReserved", true, "00:01:00");
+  const std::string admitted = reserved + ", " + condition("Admitted", true, "00:01:00");
+  for (int i = 0; i < 2; ++i) {
+    version_ = 9;
+    tell_status(admission(reserved));
+    version_ = 11;
+    tell_status(admission(admitted));
+  }
+  expect({{name("quota_reserved_workloads_total", kQueue), "1"},
+          {name("admitted_workloads_total", kQueue), "1"},
+          {name("local_queue_admitted_workloads_total", kLocal), "1"}});
+}
+
+TEST_F(WorkloadMeterTest, ADeletionThatIsToldLateIsOfTheOneBefore) {
+  const std::string reserved = admission(condition("QuotaReserved", true, "00:01:00"));
+  tell_status(reserved);
+  const core::ObjectDeleted late{train_, uid_, version_};
+  uid_ = "another";
+  tell_status(reserved);
+  workloads_.saw(late);
+  tell_status(reserved);
+  expect({{name("quota_reserved_workloads_total", kQueue), "2"}});
+}
+
+TEST_F(WorkloadMeterTest, AListSaysNothingAboutWhatIsNewer) {
+  const std::string reserved = admission(condition("QuotaReserved", true, "00:01:00"));
+  version_ = 9;
+  tell_status(reserved);
+  workloads_.saw(core::Listed{api::Kind::kWorkload, 9, {}});
+  tell_status(reserved);
+  expect({{name("quota_reserved_workloads_total", kQueue), "1"}});
+}
+
+// Versions may begin anew, with a cluster that was restored: a new core does not mind.
+TEST_F(WorkloadMeterTest, ANewCoreTakesInAnyVersion) {
+  const std::string reserved = condition("QuotaReserved", true, "00:01:00");
+  version_ = 9;
+  tell_status(admission(reserved));
+  workloads_.begin_life();
+  version_ = 3;
+  tell_status(admission(reserved));
+  tell_status(admission(reserved + ", " + condition("Admitted", true, "00:01:00")));
+  expect({{name("quota_reserved_workloads_total", kQueue), "1"},
+          {name("admitted_workloads_total", kQueue), "1"}});
 }
 
 TEST_F(WorkloadMeterTest, DecisionsTellAttemptsAndPreemptions) {
