@@ -126,6 +126,14 @@ const No* PendingQueue::no_of(const std::string& workload) const {
   return shape.parked ? &*shape.no : nullptr;
 }
 
+size_t PendingQueue::parked() const {
+  size_t parked = 0;
+  for (const auto& [text, shape] : shapes_) {
+    if (shape.parked) parked += shape.entries.size();
+  }
+  return parked;
+}
+
 std::vector<std::string> PendingQueue::take_untold(const std::string& workload) {
   const auto found = entries_.find(workload);
   if (found == entries_.end()) return {};

@@ -7,7 +7,8 @@
 // anew. Higher priority goes first, then who waits longer, then the name. Where the order is by the
 // recent usage of LocalQueues, that comes before all.
 //
-// Cost: O(log n) to add, remove and take; waking looks at each parked shape, not at each workload.
+// Cost: O(log n) to add, remove and take; waking and counting the parked look at each
+// shape, not at each workload.
 #pragma once
 
 #include <compare>
@@ -81,6 +82,8 @@ class PendingQueue {
 
   // The "no" of a workload's shape; nullptr if it is not parked.
   [[nodiscard]] const No* no_of(const std::string& workload) const;
+  // How many workloads have one.
+  [[nodiscard]] size_t parked() const;
   // Workloads that have not been told their shape's present "no", and marks them as told: all that
   // have not heard this reason yet, and the first of the shape whenever the words change.
   std::vector<std::string> take_untold(const std::string& workload);

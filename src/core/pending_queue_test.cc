@@ -40,9 +40,14 @@ TEST(PendingQueueTest, OneNoParksAllOfAShape) {
   EXPECT_EQ(queue.first_awake()->workload, "c");
   EXPECT_EQ(queue.no_of("b")->message, "too big");
   EXPECT_EQ(queue.no_of("c"), nullptr);
+  EXPECT_EQ(queue.parked(), 2U);
   queue.wake([](const No&) { return false; });
   EXPECT_EQ(queue.first_awake()->workload, "c");
+  queue.send_away("b");
+  EXPECT_EQ(queue.parked(), 1U) << "who is away is not considered, so nobody said no";
+  queue.put(entry("b", 8, 0), "big");
   queue.wake([](const No&) { return true; });
+  EXPECT_EQ(queue.parked(), 0U);
   EXPECT_EQ(queue.first_awake()->workload, "a");
   queue.remove("a");
   EXPECT_EQ(queue.first_awake()->workload, "b") << "the shape stays awake when its head leaves";

@@ -104,7 +104,7 @@ class QueueGauges {
     const Counts& counts = cluster_queues_[name];
     const core::PendingQueue* pending = scheduler_.queue(name);
     const int64_t all = scheduler_.pending_in_cluster_queue(name);
-    const int64_t parked = pending == nullptr ? 0 : number_of_parked(*pending);
+    const int64_t parked = pending == nullptr ? 0 : static_cast<int64_t>(pending->parked());
     set("pending_workloads", "Workloads that wait; inadmissible: until something changes.",
         with(labels, {{"status", "active"}}), number(all - parked));
     set("pending_workloads", "", with(labels, {{"status", "inadmissible"}}), number(parked));
@@ -243,14 +243,6 @@ class QueueGauges {
   static int64_t found_in(const quota::Usage& usage, const quota::FlavorResource& what) {
     const auto found = usage.find(what);
     return found == usage.end() ? 0 : found->second;
-  }
-
-  static int64_t number_of_parked(const core::PendingQueue& queue) {
-    int64_t parked = 0;
-    for (const core::PendingEntry& entry : queue.in_order()) {
-      parked += queue.no_of(entry.workload) == nullptr ? 0 : 1;
-    }
-    return parked;
   }
 
   [[nodiscard]] std::string root_of(quota::MemberId member) const {
