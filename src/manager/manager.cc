@@ -44,18 +44,6 @@ std::string unlike_any_other(const std::string& name) {
   return fmt::format("{}_{:08x}", name, random_seed() & 0xFFFFFFFF);
 }
 
-std::string_view name_of(core::Task task) {
-  switch (task) {
-    case core::Task::kPlace:
-      return "place";
-    case core::Task::kReplace:
-      return "replace";
-    case core::Task::kUngate:
-      return "ungate";
-  }
-  return "";
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Manager>> Manager::make(kube::ClusterAccess access, ManagerOptions options) {
@@ -92,15 +80,6 @@ void Manager::stop() {
 
 core::Core& Manager::informed() {
   return listed_ || !previous_ ? *core_ : *previous_;
-}
-
-void TaskTimer::begins(core::Task /*task*/) {
-  begun_ = kube::MonotonicClock::now();
-}
-
-void TaskTimer::ends(core::Task task) {
-  meters_.task_seconds.add({{"task", std::string(name_of(task))}},
-                           kube::MonotonicClock::now() - begun_);
 }
 
 Standing Manager::standing() const {

@@ -23,6 +23,7 @@
 #include "manager/endpoints.h"
 #include "manager/meters.h"
 #include "manager/settings.h"
+#include "manager/task_timer.h"
 #include "manager/workload_meter.h"
 
 namespace phalanx::manager {
@@ -32,18 +33,6 @@ struct ManagerOptions {
   Overrides overrides;
   std::string identity;  // empty: the host's name; something random is added to either
   std::string journal;   // a file that every decision is appended to; empty: none
-};
-
-// Measures tasks of the core for the meters.
-class TaskTimer final : public core::Probe {
- public:
-  explicit TaskTimer(Meters& meters) : meters_(meters) {}
-  void begins(core::Task task) override;
-  void ends(core::Task task) override;
-
- private:
-  Meters& meters_;
-  kube::Instant begun_{};
 };
 
 class Manager {
