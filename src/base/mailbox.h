@@ -1,4 +1,4 @@
-// A bounded queue from one thread to another: the only place where threads meet.
+// A bounded queue from one thread to another: the place where threads meet.
 //
 // Whoever puts waits while it is full, so that a fast sender cannot fill the memory; whoever takes
 // gets everything there is, in order, or waits. Closing it wakes both: what is in it can still be

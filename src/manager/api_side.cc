@@ -69,7 +69,7 @@ bool ApiSide::may_write() const {
 }
 
 void ApiSide::tell(core::Event event) {
-  meters_.api_events.add({});
+  meters_.api_events.add();
   decider_.put(Arrived{life_.number, transport_.now(), std::move(event)});
 }
 
@@ -138,9 +138,9 @@ void ApiSide::make_writer() {
     if (answered.size() >= kMostAnswersKept) answered.pop_front();
     answered.emplace_back(version, transport_.now());
   };
-  surroundings.observer.sent = [this](auto waited) { meters_.write_queue_seconds.add({}, waited); };
+  surroundings.observer.sent = [this](auto waited) { meters_.write_queue_seconds.add(waited); };
   surroundings.observer.answered = [this](const std::string& what, int code, auto took) {
-    meters_.write_round_trip_seconds.add({}, took);
+    meters_.write_round_trip_seconds.add(took);
     meters_.api_writes.add(labels_of_write(what, code));
   };
   const kube::WriterOptions options{.most_at_a_time = 32,
@@ -181,7 +181,7 @@ void ApiSide::carry_out(uint64_t life, std::vector<core::Write> writes,
   transport_.post([this, life, all, caused_at, ready] {
     if (life != life_.number || winding_up_) return;
     for (core::Write& write : all->first) {
-      if (caused_at) meters_.own_latency_seconds.add({}, ready - *caused_at);
+      if (caused_at) meters_.own_latency_seconds.add(ready - *caused_at);
       life_.writer->submit(std::move(write));
     }
     for (const core::Notice& notice : all->second) {

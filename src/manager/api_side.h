@@ -25,6 +25,7 @@
 #include "kube/reflector.h"
 #include "kube/writer.h"
 #include "manager/meters.h"
+#include "manager/role.h"
 #include "manager/settings.h"
 
 namespace phalanx::core {
@@ -58,7 +59,7 @@ struct Deposed {
 // How this replica stands.
 struct Standing {
   bool ready = false;
-  std::string role;  // leader, follower; standalone without an election
+  Role role = Role::kFollower;
 };
 // Somebody wants to know something that only the deciding thread can tell.
 struct Question {

@@ -83,17 +83,19 @@ core::Core& Manager::informed() {
 }
 
 Standing Manager::standing() const {
-  std::string role = leads_ ? "leader" : "follower";
-  if (!settings_.process.elect_leader) role = "standalone";
-  return {ever_ready_, std::move(role)};
+  return {ever_ready_, role()};
+}
+
+Role Manager::role() const {
+  if (!settings_.process.elect_leader) return Role::kStandalone;
+  return leads_ ? Role::kLeader : Role::kFollower;
 }
 
 void Manager::measure(const core::Event& event) {
   using api::Kind;
   if (const auto* changed = std::get_if<core::ObjectChanged>(&event)) {
     if (changed->object.key.kind != Kind::kWorkload) return;
-    workload_meter_.saw(changed->object, informed().state(), standing().role, api_->now(),
-                        ever_listed_);
+    workload_meter_.saw(changed->object, informed().state(), role(), api_->now(), ever_listed_);
   } else if (const auto* deleted = std::get_if<core::ObjectDeleted>(&event)) {
     if (deleted->key.kind == Kind::kWorkload) workload_meter_.saw(*deleted);
   } else if (const auto* listed = std::get_if<core::Listed>(&event)) {
@@ -258,12 +260,12 @@ void Manager::step() {
   const kube::Instant begun = kube::MonotonicClock::now();
   core::Output output = core_->step(now_, std::exchange(events_, {}));
   const auto took = kube::MonotonicClock::now() - begun;
-  meters_.step_seconds.add({}, took);
+  meters_.step_seconds.add(took);
   for (const auto& [sort, count] : output.tally) {
     meters_.decisions.add({{"decision", sort.what}, {"cause", sort.cause}},
                           static_cast<double>(count));
   }
-  workload_meter_.decided(output.tally, standing().role, took);
+  workload_meter_.decided(output.tally, role(), took);
   wake_at_ = output.wake_at;
   std::string lines;
   for (const std::string& line : output.journal) lines += line + "\n";

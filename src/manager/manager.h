@@ -55,6 +55,7 @@ class Manager {
   void begin_life();
   void measure(const core::Event& event);
   [[nodiscard]] Standing standing() const;
+  [[nodiscard]] Role role() const;
   // Whether to go on.
   bool take_in(Message& message);
   void all_listed();

@@ -2,10 +2,41 @@
 
 namespace phalanx::manager {
 
+namespace {
+
+prometheus::Family<prometheus::Counter>& counters(MeterRegistry& registry, const std::string& name,
+                                                  const std::string& help) {
+  registry.names.push_back(name);
+  return prometheus::BuildCounter().Name(name).Help(help).Register(registry.families);
+}
+
+prometheus::Family<prometheus::Histogram>& histograms(MeterRegistry& registry,
+                                                      const std::string& name,
+                                                      const std::string& help) {
+  registry.names.push_back(name);
+  return prometheus::BuildHistogram().Name(name).Help(help).Register(registry.families);
+}
+
+}  // namespace
+
+Counter::Counter(MeterRegistry& registry, const std::string& name, const std::string& help)
+    : series_(counters(registry, name, help).Add({})) {}
+
 CounterFamily::CounterFamily(MeterRegistry& registry, const std::string& name,
                              const std::string& help)
-    : family_(prometheus::BuildCounter().Name(name).Help(help).Register(registry.families)) {
-  registry.names.push_back(name);
+    : series_(counters(registry, name, help)) {}
+
+void CounterFamily::add(const Labels& labels, double amount) {
+  series_.with(labels, [&](prometheus::Counter& counter) { counter.Increment(amount); });
+}
+
+Durations::Durations(MeterRegistry& registry, const std::string& name, const std::string& help,
+                     const std::vector<double>& bounds)
+    : series_(histograms(registry, name, help).Add({}, bounds)) {}
+
+void Durations::add(std::chrono::microseconds took) {
+  const double seconds = std::chrono::duration<double>(took).count();
+  series_.Observe(seconds < 0 ? 0 : seconds);
 }
 
 std::vector<double> DurationFamily::fine() {
@@ -25,14 +56,16 @@ std::vector<double> DurationFamily::coarse() {
 
 DurationFamily::DurationFamily(MeterRegistry& registry, const std::string& name,
                                const std::string& help, std::vector<double> bounds)
-    : family_(prometheus::BuildHistogram().Name(name).Help(help).Register(registry.families)),
-      bounds_(std::move(bounds)) {
-  registry.names.push_back(name);
-}
+    : series_(histograms(registry, name, help)), bounds_(std::move(bounds)) {}
 
 void DurationFamily::add(const Labels& labels, std::chrono::microseconds took) {
-  const double seconds = std::chrono::duration<double>(took).count();
-  family_.Add(labels, bounds_).Observe(seconds < 0 ? 0 : seconds);
+  series_.with(
+      labels, [&](prometheus::Histogram& series) { Durations(series).add(took); }, bounds_);
+}
+
+Durations DurationFamily::of(const Labels& labels) {
+  return series_.with(
+      labels, [](prometheus::Histogram& series) { return Durations(series); }, bounds_);
 }
 
 Meters::Meters()

@@ -25,11 +25,11 @@ double number(auto value) {
 
 class QueueGauges {
  public:
-  QueueGauges(const core::Core& core, const std::string& role, Gauges& gauges)
+  QueueGauges(const core::Core& core, Role role, Gauges& gauges)
       : state_(core.state()),
         scheduler_(core.scheduler()),
         tree_(state_.ledger.tree()),
-        role_(role),
+        role_(label_of(role)),
         gauges_(gauges) {}
 
   void add_all() {
@@ -258,7 +258,7 @@ class QueueGauges {
   const core::State& state_;
   const core::Scheduler& scheduler_;
   const quota::QuotaTree& tree_;
-  const std::string& role_;
+  const std::string role_;
   Gauges& gauges_;
   std::map<std::string, Counts> cluster_queues_;
   std::map<std::string, Counts> local_queues_;
@@ -277,7 +277,7 @@ void Gauges::set(const std::string& name, const std::string& help, const Labels&
   families_[place->second].metric.push_back(std::move(metric));
 }
 
-void add_queue_gauges(const core::Core& core, const std::string& role, Gauges& gauges) {
+void add_queue_gauges(const core::Core& core, Role role, Gauges& gauges) {
   QueueGauges(core, role, gauges).add_all();
 }
 

@@ -11,6 +11,7 @@
 
 #include "core/core.h"
 #include "manager/meters.h"
+#include "manager/role.h"
 
 namespace phalanx::manager {
 
@@ -26,6 +27,6 @@ class Gauges {
 };
 
 // `role` is that of this replica. Costs some microseconds for each queue and each workload.
-void add_queue_gauges(const core::Core& core, const std::string& role, Gauges& gauges);
+void add_queue_gauges(const core::Core& core, Role role, Gauges& gauges);
 
 }  // namespace phalanx::manager

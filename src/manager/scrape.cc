@@ -14,7 +14,7 @@ void add_process_gauges(const Standing& standing, const ScrapeContext& context, 
   gauges.set("kueue_build_info", "Which program this is; always 1.",
              {{"git_version", PHALANX_VERSION}, {"compiler", "clang"}, {"platform", "linux"}}, 1);
   gauges.set("phalanx_leader", "1 if this replica decides.", {},
-             standing.role == "follower" ? 0 : 1);
+             standing.role == Role::kFollower ? 0 : 1);
   gauges.set("phalanx_ready", "1 if it knows the cluster and answers webhooks.", {},
              standing.ready ? 1 : 0);
   gauges.set("phalanx_api_writes_unfinished", "Writes under way or waiting.", {},

@@ -121,7 +121,7 @@ TEST_F(ScrapeTest, ThePageListsAllThereIs) {
   tell_workload("runs", "500m", admission("1"));
   tell_workload("waits", "100", "");
   const std::string text =
-      render_metrics(meters_, core_, {.ready = true, .role = "leader"},
+      render_metrics(meters_, core_, {.ready = true, .role = Role::kLeader},
                      {.api = {.unfinished_writes = 0, .blind = {{api::Kind::kPod, Duration(0)}}},
                       .webhooks = {},
                       .certificate_expires = now_});

@@ -31,17 +31,17 @@ class ScrapeFixture : public testing::Test {
       FAIL() << object->key.text() << ": " << unreadable->problem;
     }
     if (object->key.kind == api::Kind::kWorkload) {
-      workloads_.saw(*object, core_.state(), "leader", now_, counts);
+      workloads_.saw(*object, core_.state(), Role::kLeader, now_, counts);
     }
     step({core::ObjectChanged{std::move(*object)}});
   }
   void step(std::vector<core::Event> events) {
     const core::Output output = core_.step(now_, std::move(events));
-    workloads_.decided(output.tally, "leader", std::chrono::microseconds(100));
+    workloads_.decided(output.tally, Role::kLeader, std::chrono::microseconds(100));
   }
 
   std::string scrape() {
-    return render_metrics(meters_, core_, {.ready = true, .role = "leader"}, {});
+    return render_metrics(meters_, core_, {.ready = true, .role = Role::kLeader}, {});
   }
   // Every series of a scrape with its value as text: `name{label="value"}`.
   std::map<std::string, std::string> series() {

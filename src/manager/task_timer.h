@@ -9,12 +9,14 @@ namespace phalanx::manager {
 
 class TaskTimer final : public core::Probe {
  public:
-  explicit TaskTimer(Meters& meters) : meters_(meters) {}
+  explicit TaskTimer(Meters& meters);
   void begins(core::Task task) override;
   void ends(core::Task task) override;
 
  private:
-  Meters& meters_;
+  Durations place_;
+  Durations replace_;
+  Durations ungate_;
   kube::Instant begun_{};
 };
 

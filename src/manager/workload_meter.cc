@@ -118,22 +118,23 @@ WorkloadMeter::Known WorkloadMeter::known_of(const api::Workload& workload, core
 }
 
 WorkloadMeter::Place WorkloadMeter::place_of(const api::Workload& workload,
-                                             const std::string& queue, const std::string& role) {
+                                             const std::string& queue, Role role) {
   const std::string priority =
       workload.priority_class ? workload.priority_class->name : std::string();
-  return {{{"cluster_queue", queue}, {"priority_class", priority}, {"replica_role", role}},
-          {{"name", workload.queue_name},
-           {"namespace", workload.namespace_},
-           {"priority_class", priority},
-           {"replica_role", role}}};
+  return {
+      {{"cluster_queue", queue}, {"priority_class", priority}, {"replica_role", label_of(role)}},
+      {{"name", workload.queue_name},
+       {"namespace", workload.namespace_},
+       {"priority_class", priority},
+       {"replica_role", label_of(role)}}};
 }
 
 void WorkloadMeter::begin_life() {
   for (auto& [name, known] : known_) known.object.resource_version = 0;
 }
 
-void WorkloadMeter::saw(const core::Object& object, const core::State& state,
-                        const std::string& role, Time now, bool counts) {
+void WorkloadMeter::saw(const core::Object& object, const core::State& state, Role role, Time now,
+                        bool counts) {
   const auto [entry, is_first] = known_.try_emplace(core::full_name(object.key));
   Known& known = entry->second;
   const auto arrival = is_first ? core::Arrival::kAnother : core::judge(known.object, object);
@@ -146,6 +147,7 @@ void WorkloadMeter::saw(const core::Object& object, const core::State& state,
   const Known before = std::exchange(known, known_of(*workload, known.object));
   if (!counts) return;
   if (is_new) count_new(*workload, state, role);
+  if (known.stands_like(before)) return;
   // One that has just lost its quota says no longer where it was.
   const std::string& queue =
       workload->cluster_queue.empty() ? before.cluster_queue : workload->cluster_queue;
@@ -167,15 +169,14 @@ void WorkloadMeter::saw(const core::Listed& listed) {
   });
 }
 
-void WorkloadMeter::count_new(const api::Workload& workload, const core::State& state,
-                              const std::string& role) {
+void WorkloadMeter::count_new(const api::Workload& workload, const core::State& state, Role role) {
   const api::OwnerReference* owner = workload.meta.controller();
   if (owner == nullptr) return;
   const auto key = state.job_of_id.find(core::job_id(workload.namespace_, owner->uid));
   if (key == state.job_of_id.end()) return;
   const auto job = state.jobs.find(key->second);
   if (job == state.jobs.end()) return;
-  creation_latency_.add({{"job_kind", owner->kind}, {"replica_role", role}},
+  creation_latency_.add({{"job_kind", owner->kind}, {"replica_role", label_of(role)}},
                         since(job->second.meta.created, workload.meta.created));
 }
 
@@ -209,7 +210,7 @@ void WorkloadMeter::count_admission(const api::Workload& workload, const core::S
     }
   }
   if (!after.ready || before.ready || !after.admitted) return;
-  if (before.recovers_since) return recovery_.add({}, since(*before.recovers_since, now));
+  if (before.recovers_since) return recovery_.add(since(*before.recovers_since, now));
   measure(ready_wait_, since(queued, now));
   measure(admitted_until_ready_, since(holds_since(workload, names::kAdmitted).value_or(now), now));
 }
@@ -253,7 +254,7 @@ void WorkloadMeter::count_end(const api::Workload& workload, const Known& before
   execution_.local_queue.add(place.local_queue, ran);
 }
 
-void WorkloadMeter::decided(const core::DecisionTally& tally, const std::string& role,
+void WorkloadMeter::decided(const core::DecisionTally& tally, Role role,
                             std::chrono::microseconds step_took) {
   bool considered = false;
   bool let_in = false;
@@ -261,14 +262,15 @@ void WorkloadMeter::decided(const core::DecisionTally& tally, const std::string&
     if (sort.what == "preempt") {
       preempted_.add({{"preempting_cluster_queue", sort.cluster_queue},
                       {"reason", sort.cause},
-                      {"replica_role", role}},
+                      {"replica_role", label_of(role)}},
                      static_cast<double>(count));
     }
     let_in |= sort.what == "admit" || sort.what == "reserve-quota" || sort.what == "second-pass";
     considered |= sort.what == "refuse" || sort.what == "preempt";
   }
   if (!considered && !let_in) return;
-  const Labels labels{{"result", let_in ? "success" : "inadmissible"}, {"replica_role", role}};
+  const Labels labels{{"result", let_in ? "success" : "inadmissible"},
+                      {"replica_role", label_of(role)}};
   attempts_.add(labels);
   attempt_seconds_.add(labels, step_took);
 }

@@ -18,6 +18,7 @@
 #include "core/known_objects.h"
 #include "core/state.h"
 #include "manager/meters.h"
+#include "manager/role.h"
 
 namespace phalanx::manager {
 
@@ -27,14 +28,12 @@ class WorkloadMeter {
 
   // There is a new core, which takes in any version of anything.
   void begin_life();
-  // Of Workloads only. `role` is that of this replica: leader, follower or standalone. `counts` is
-  // false while everything is listed for the first time.
-  void saw(const core::Object& object, const core::State& state, const std::string& role, Time now,
-           bool counts);
+  // Of Workloads only. `role` is that of this replica. `counts` is false while everything is listed
+  // for the first time.
+  void saw(const core::Object& object, const core::State& state, Role role, Time now, bool counts);
   void saw(const core::ObjectDeleted& deleted);
   void saw(const core::Listed& listed);
-  void decided(const core::DecisionTally& tally, const std::string& role,
-               std::chrono::microseconds step_took);
+  void decided(const core::DecisionTally& tally, Role role, std::chrono::microseconds step_took);
 
  private:
   // A counter and a duration are kept by ClusterQueue and by LocalQueue.
@@ -59,6 +58,12 @@ class WorkloadMeter {
     std::optional<Time> recovers_since;
     std::string cluster_queue;
     std::map<std::pair<std::string, std::string>, int32_t> evictions;
+
+    // Whether nothing happened in between that is counted.
+    [[nodiscard]] bool stands_like(const Known& other) const {
+      return reserved == other.reserved && admitted == other.admitted && ready == other.ready &&
+             finished == other.finished && evictions == other.evictions;
+    }
   };
   // How one is named in labels.
   struct Place {
@@ -67,9 +72,8 @@ class WorkloadMeter {
   };
 
   static Known known_of(const api::Workload& workload, core::Known object);
-  static Place place_of(const api::Workload& workload, const std::string& queue,
-                        const std::string& role);
-  void count_new(const api::Workload& workload, const core::State& state, const std::string& role);
+  static Place place_of(const api::Workload& workload, const std::string& queue, Role role);
+  void count_new(const api::Workload& workload, const core::State& state, Role role);
   void count_admission(const api::Workload& workload, const core::State& state, const Known& before,
                        const Known& after, const Place& place, Time now);
   void count_end(const api::Workload& workload, const Known& before, const Place& place, Time now);
@@ -93,7 +97,7 @@ class WorkloadMeter {
   Counted finished_;
   Timed execution_;
   DurationFamily creation_latency_;
-  DurationFamily recovery_;
+  Durations recovery_;
   CounterFamily attempts_;
   DurationFamily attempt_seconds_;
 };

@@ -188,11 +188,11 @@ TEST_F(WorkloadMeterTest, ANewCoreTakesInAnyVersion) {
 }
 
 TEST_F(WorkloadMeterTest, DecisionsTellAttemptsAndPreemptions) {
-  workloads_.decided({{{"admit", "", ""}, 3}, {{"refuse", "", ""}, 1}}, "leader",
+  workloads_.decided({{{"admit", "", ""}, 3}, {{"refuse", "", ""}, 1}}, Role::kLeader,
                      std::chrono::microseconds(10));
-  workloads_.decided({{{"preempt", "InClusterQueue", "all"}, 2}}, "leader",
+  workloads_.decided({{{"preempt", "InClusterQueue", "all"}, 2}}, Role::kLeader,
                      std::chrono::microseconds(10));
-  workloads_.decided({{{"start", "", ""}, 2}}, "leader", std::chrono::microseconds(10));
+  workloads_.decided({{{"start", "", ""}, 2}}, Role::kLeader, std::chrono::microseconds(10));
   expect({{R"(kueue_admission_attempts_total{replica_role="leader",result="success"})", "1"},
           {R"(kueue_admission_attempts_total{replica_role="leader",result="inadmissible"})", "1"},
           {R"(kueue_preempted_workloads_total{preempting_cluster_queue="all",)"
