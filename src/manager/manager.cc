@@ -20,7 +20,7 @@ namespace {
 
 // Beyond it the thread that reads from the API server waits.
 constexpr size_t kMailboxSize = 20'000;
-// How often the configuration file is looked at.
+// How often the configuration file is looked at, and whether queues are still there.
 constexpr auto kLookInterval = std::chrono::seconds(2);
 constexpr Duration kLongestWait = std::chrono::seconds(1);
 // How long those are answered who have not yet heard that this replica goes: the API server keeps
@@ -143,6 +143,7 @@ Result<void> Manager::run(const std::function<void()>& ready) {
     step();
     if (kube::MonotonicClock::now() >= next_look_) {
       look_after_configuration();
+      if (listed_) workload_meter_.forget_gone_queues(core_->state());
       next_look_ = kube::MonotonicClock::now() + kLookInterval;
     }
   }

@@ -11,6 +11,7 @@
 #include <prometheus/registry.h>
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -29,7 +30,8 @@ struct MeterRegistry {
 };
 
 // The series of one name, by their labels. The library can only find one by making another first,
-// and a histogram is large.
+// and a histogram is large. A series is used only while it is held here, so that none is removed
+// under somebody's hands.
 template <typename Series>
 class SeriesByLabels {
  public:
@@ -44,6 +46,17 @@ class SeriesByLabels {
         found = series.emplace(labels, &family_.Add(labels, arguments...)).first;
       }
       return use(*found->second);
+    });
+  }
+  // Whoever counts by such labels later begins at zero.
+  template <typename Goes>
+  void remove_if(const Goes& goes) {
+    series_.with([&](auto& series) {
+      std::erase_if(series, [&](const auto& each) {
+        if (!goes(each.first)) return false;
+        family_.Remove(each.second);
+        return true;
+      });
     });
   }
 
@@ -67,6 +80,7 @@ class CounterFamily {
  public:
   CounterFamily(MeterRegistry& registry, const std::string& name, const std::string& help);
   void add(const Labels& labels, double amount = 1);
+  void remove_if(const std::function<bool(const Labels&)>& goes) { series_.remove_if(goes); }
 
  private:
   SeriesByLabels<prometheus::Counter> series_;
@@ -96,8 +110,9 @@ class DurationFamily {
   DurationFamily(MeterRegistry& registry, const std::string& name, const std::string& help,
                  std::vector<double> bounds);
   void add(const Labels& labels, std::chrono::microseconds took);
-  // For whoever adds to the same again and again.
+  // For whoever adds to the same again and again; such a series must never be removed.
   Durations of(const Labels& labels);
+  void remove_if(const std::function<bool(const Labels&)>& goes) { series_.remove_if(goes); }
 
  private:
   SeriesByLabels<prometheus::Histogram> series_;

@@ -55,5 +55,22 @@ TEST(MetersTest, ASeriesThatIsKeptIsTheOneOfItsLabels) {
   EXPECT_EQ(counted(meters, "phalanx_task_seconds"), std::pair(size_t{1}, 2.0));
 }
 
+TEST(MetersTest, WhatIsRemovedBeginsAtZero) {
+  Meters meters;
+  for (const char* path : {"/a", "/b"}) {
+    meters.requests.add({{"path", path}}, 3);
+    meters.request_seconds.add({{"path", path}}, std::chrono::microseconds(5));
+  }
+  const auto goes = [](const Labels& labels) { return labels.at("path") == "/a"; };
+  meters.requests.remove_if(goes);
+  meters.request_seconds.remove_if(goes);
+  EXPECT_EQ(counted(meters, "phalanx_requests_total"), std::pair(size_t{1}, 3.0));
+  EXPECT_EQ(counted(meters, "phalanx_request_seconds"), std::pair(size_t{1}, 1.0));
+  meters.requests.add({{"path", "/a"}});
+  meters.request_seconds.add({{"path", "/a"}}, std::chrono::microseconds(5));
+  EXPECT_EQ(counted(meters, "phalanx_requests_total"), std::pair(size_t{2}, 4.0));
+  EXPECT_EQ(counted(meters, "phalanx_request_seconds"), std::pair(size_t{2}, 2.0));
+}
+
 }  // namespace
 }  // namespace phalanx::manager

@@ -1,6 +1,7 @@
 #include "manager/workload_meter.h"
 
 #include <algorithm>
+#include <functional>
 #include <utility>
 
 #include "core/names.h"
@@ -49,6 +50,23 @@ Labels with(Labels labels, std::initializer_list<Labels::value_type> more) {
 Labels without_priority(Labels labels) {
   labels.erase("priority_class");
   return labels;
+}
+
+// Those that are not there any more, taken from the names.
+std::set<std::string> take_gone(std::set<std::string>& names,
+                                const std::function<bool(const std::string&)>& is_there) {
+  std::set<std::string> gone;
+  std::erase_if(names, [&](const std::string& name) {
+    if (is_there(name)) return false;
+    gone.insert(name);
+    return true;
+  });
+  return gone;
+}
+
+bool is_among(const std::set<std::string>& names, const Labels& labels, const std::string& label) {
+  const auto found = labels.find(label);
+  return found != labels.end() && names.contains(found->second);
 }
 
 }  // namespace
@@ -119,6 +137,8 @@ WorkloadMeter::Known WorkloadMeter::known_of(const api::Workload& workload, core
 
 WorkloadMeter::Place WorkloadMeter::place_of(const api::Workload& workload,
                                              const std::string& queue, Role role) {
+  if (!queue.empty()) cluster_queues_.insert(queue);
+  local_queues_.insert(workload.namespace_ + "/" + workload.queue_name);
   const std::string priority =
       workload.priority_class ? workload.priority_class->name : std::string();
   return {
@@ -204,6 +224,7 @@ void WorkloadMeter::count_admission(const api::Workload& workload, const core::S
     const quota::QuotaTree& tree = state.ledger.tree();
     quota::MemberId member = tree.queue(workload.cluster_queue);
     while (member.valid() && (member = tree.parent(member)).valid()) {
+      cohorts_.insert(tree.name(member));
       cohort_admitted_.add({{"cohort", tree.name(member)},
                             {"priority_class", place.cluster_queue.at("priority_class")},
                             {"replica_role", place.cluster_queue.at("replica_role")}});
@@ -254,12 +275,44 @@ void WorkloadMeter::count_end(const api::Workload& workload, const Known& before
   execution_.local_queue.add(place.local_queue, ran);
 }
 
+void WorkloadMeter::forget_gone_queues(const core::State& state) {
+  const quota::QuotaTree& tree = state.ledger.tree();
+  const auto cluster_queues = take_gone(cluster_queues_, [&](const std::string& name) {
+    return state.cluster_queues.contains(name);
+  });
+  const auto local_queues = take_gone(
+      local_queues_, [&](const std::string& name) { return state.local_queues.contains(name); });
+  // Also without an object, as long as somebody says that it belongs to it.
+  const auto cohorts =
+      take_gone(cohorts_, [&](const std::string& name) { return tree.cohort(name).valid(); });
+  if (cluster_queues.empty() && local_queues.empty() && cohorts.empty()) return;
+  remove_series([&](const Labels& labels) {
+    const auto name = labels.find("name");
+    return is_among(cluster_queues, labels, "cluster_queue") ||
+           is_among(cluster_queues, labels, "preempting_cluster_queue") ||
+           is_among(cohorts, labels, "cohort") ||
+           (name != labels.end() &&
+            local_queues.contains(labels.at("namespace") + "/" + name->second));
+  });
+}
+
+void WorkloadMeter::remove_series(const std::function<bool(const Labels&)>& goes) {
+  const auto remove_both = [&](auto&... each) {
+    ((each.cluster_queue.remove_if(goes), each.local_queue.remove_if(goes)), ...);
+  };
+  remove_both(reserved_, reserved_wait_, admitted_, admission_wait_, checks_wait_, ready_wait_,
+              admitted_until_ready_, evicted_, finished_, execution_);
+  const auto remove = [&](auto&... each) { (each.remove_if(goes), ...); };
+  remove(cohort_admitted_, evicted_once_, preempted_, ready_to_evicted_, eviction_latency_);
+}
+
 void WorkloadMeter::decided(const core::DecisionTally& tally, Role role,
                             std::chrono::microseconds step_took) {
   bool considered = false;
   bool let_in = false;
   for (const auto& [sort, count] : tally) {
     if (sort.what == "preempt") {
+      if (!sort.cluster_queue.empty()) cluster_queues_.insert(sort.cluster_queue);
       preempted_.add({{"preempting_cluster_queue", sort.cluster_queue},
                       {"reason", sort.cause},
                       {"replica_role", label_of(role)}},

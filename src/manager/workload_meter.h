@@ -11,6 +11,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "api/workload.h"
@@ -33,6 +34,9 @@ class WorkloadMeter {
   void saw(const core::Object& object, const core::State& state, Role role, Time now, bool counts);
   void saw(const core::ObjectDeleted& deleted);
   void saw(const core::Listed& listed);
+  // Takes the series of ClusterQueues, LocalQueues and Cohorts away that are no more. To be asked
+  // now and then: their Workloads may go on and be counted for a while.
+  void forget_gone_queues(const core::State& state);
   void decided(const core::DecisionTally& tally, Role role, std::chrono::microseconds step_took);
 
  private:
@@ -72,7 +76,7 @@ class WorkloadMeter {
   };
 
   static Known known_of(const api::Workload& workload, core::Known object);
-  static Place place_of(const api::Workload& workload, const std::string& queue, Role role);
+  Place place_of(const api::Workload& workload, const std::string& queue, Role role);
   void count_new(const api::Workload& workload, const core::State& state, Role role);
   void count_admission(const api::Workload& workload, const core::State& state, const Known& before,
                        const Known& after, const Place& place, Time now);
@@ -80,7 +84,13 @@ class WorkloadMeter {
   void count_evictions(const api::Workload& workload, const Known& before, const Known& after,
                        const Place& place, Time now);
 
+  void remove_series(const std::function<bool(const Labels&)>& goes);
+
   std::map<std::string, Known> known_;
+  // Those that there are series of.
+  std::set<std::string> cluster_queues_;
+  std::set<std::string> local_queues_;  // "namespace/name"
+  std::set<std::string> cohorts_;
   Counted reserved_;
   Timed reserved_wait_;
   Counted admitted_;

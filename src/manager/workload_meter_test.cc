@@ -187,6 +187,46 @@ TEST_F(WorkloadMeterTest, ANewCoreTakesInAnyVersion) {
           {name("admitted_workloads_total", kQueue), "1"}});
 }
 
+TEST_F(WorkloadMeterTest, SeriesOfQueuesGoWithThem) {
+  tell("{apiVersion: kueue.x-k8s.io/v1beta2, kind: Cohort, metadata: {name: team}}");
+  tell(
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: all}, spec: "
+      "{cohortName: team, namespaceSelector: {}}}");
+  tell(
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: main, namespace: "
+      "ml}, spec: {clusterQueue: all}}");
+  const std::string admitted = admission(condition("QuotaReserved", true, "00:01:00") + ", " +
+                                         condition("Admitted", true, "00:01:00"));
+  const std::string of_queue = name("admitted_workloads_total", kQueue);
+  const std::string of_local = name("local_queue_admitted_workloads_total", kLocal);
+  const std::string of_cohort =
+      name("cohort_subtree_admitted_workloads_total",
+           R"({cohort="team",priority_class="high",replica_role="leader"})");
+  tell_status(admitted);
+  workloads_.decided({{{"preempt", "InClusterQueue", "all"}, 2}}, Role::kLeader,
+                     std::chrono::microseconds(10));
+  // ClusterQueues belong to the cohort still, with or without an object.
+  step({core::ObjectDeleted{{api::Kind::kCohort, "", "team"}}});
+  workloads_.forget_gone_queues(core_.state());
+  expect({{of_queue, "1"}, {of_local, "1"}, {of_cohort, "1"}});
+  step({core::ObjectDeleted{{api::Kind::kLocalQueue, "ml", "main"}}});
+  workloads_.forget_gone_queues(core_.state());
+  for (const auto& [name, value] : series()) EXPECT_FALSE(name.contains("local_queue")) << name;
+  expect({{of_queue, "1"}, {of_cohort, "1"}});
+  step({core::Listed{api::Kind::kClusterQueue, version_, {}}});
+  workloads_.forget_gone_queues(core_.state());
+  for (const auto& [name, value] : series()) {
+    EXPECT_FALSE(name.contains(R"(cluster_queue="all")")) << name;
+    EXPECT_FALSE(name.contains(R"(cohort="team")")) << name;
+  }
+  // What is counted of them afterwards begins anew, and goes as well.
+  uid_ = "another";
+  tell_status(admitted);
+  expect({{of_queue, "1"}, {of_local, "1"}});
+  workloads_.forget_gone_queues(core_.state());
+  EXPECT_FALSE(series().contains(of_queue));
+}
+
 TEST_F(WorkloadMeterTest, DecisionsTellAttemptsAndPreemptions) {
   workloads_.decided({{{"admit", "", ""}, 3}, {{"refuse", "", ""}, 1}}, Role::kLeader,
                      std::chrono::microseconds(10));
