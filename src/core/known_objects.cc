@@ -21,10 +21,11 @@ std::optional<uint64_t> hex_digit(char c) {
 }  // namespace
 
 Arrival judge(const Known& known, const Object& told) {
-  if (!known.uid.empty() && known.uid != told.uid) return Arrival::kAnother;
   const bool not_newer =
       known.resource_version >= told.resource_version && told.resource_version != 0;
-  return not_newer ? Arrival::kNotNewer : Arrival::kNewer;
+  if (not_newer) return Arrival::kNotNewer;
+  const bool another = !known.uid.empty() && known.uid != told.uid;
+  return another ? Arrival::kAnother : Arrival::kNewer;
 }
 
 bool concerns(const ObjectDeleted& deleted, const Known& known) {

@@ -63,7 +63,8 @@ TEST(KnownObjectsTest, WhatIsToldIsNewerOrNotOrOfAnother) {
   EXPECT_EQ(judged({"u", 7}, "u", 7), Arrival::kNotNewer);
   EXPECT_EQ(judged({"u", 7}, "u", 6), Arrival::kNotNewer);
   EXPECT_EQ(judged({"u", 7}, "u", 0), Arrival::kNewer) << "it has no version";
-  EXPECT_EQ(judged({"u", 7}, "v", 6), Arrival::kAnother);
+  EXPECT_EQ(judged({"u", 7}, "v", 8), Arrival::kAnother);
+  EXPECT_EQ(judged({"u", 7}, "v", 6), Arrival::kNotNewer) << "the one before it, told late";
   EXPECT_EQ(judged({"", 7}, "v", 8), Arrival::kNewer) << "the uid was not known";
 }
 

@@ -216,6 +216,7 @@ bool Manager::take_in(Message& message) {
 
 void Manager::all_listed() {
   step();  // what was listed is known from here on
+  workload_meter_.all_listed();
   listed_ = true;
   ever_listed_ = true;
   previous_.reset();

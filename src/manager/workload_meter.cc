@@ -22,13 +22,11 @@ std::optional<Time> holds_since(const api::Workload& workload, std::string_view 
                                                   : std::nullopt;
 }
 
-// When it came to its queue the last time: as a new one, or after it was sent back.
+// When one that waits came to its queue the last time: as a new one, or after it was sent back.
 Time queued_since(const api::Workload& workload) {
   Time since = workload.meta.created;
   for (const std::string_view type : {names::kEvicted, names::kRequeued}) {
-    if (const api::Condition* condition = api::find_condition(workload.conditions, type)) {
-      since = std::max(since, condition->changed);
-    }
+    since = std::max(since, holds_since(workload, type).value_or(since));
   }
   return since;
 }
@@ -130,6 +128,7 @@ WorkloadMeter::Known WorkloadMeter::known_of(const api::Workload& workload, core
   known.ready_since = ready.value_or(Time{});
   known.recovers_since = recovers_since(workload);
   known.finished = workload.finished;
+  known.queued_since = queued_since(workload);
   known.cluster_queue = workload.cluster_queue;
   known.evictions = workload.evictions;
   return known;
@@ -153,6 +152,11 @@ void WorkloadMeter::begin_life() {
   for (auto& [name, known] : known_) known.object.resource_version = 0;
 }
 
+void WorkloadMeter::all_listed() {
+  std::erase_if(known_,
+                [](const auto& entry) { return entry.second.object.resource_version == 0; });
+}
+
 void WorkloadMeter::saw(const core::Object& object, const core::State& state, Role role, Time now,
                         bool counts) {
   const auto [entry, is_first] = known_.try_emplace(core::full_name(object.key));
@@ -165,6 +169,8 @@ void WorkloadMeter::saw(const core::Object& object, const core::State& state, Ro
   const auto* workload = std::get_if<api::Workload>(&object.body);
   if (workload == nullptr) return;  // unreadable: it may come back as it was
   const Known before = std::exchange(known, known_of(*workload, known.object));
+  // With its quota it is told that nothing sends it back any more.
+  if (known.reserved && !is_new) known.queued_since = before.queued_since;
   if (!counts) return;
   if (is_new) count_new(*workload, state, role);
   if (known.stands_like(before)) return;
@@ -203,7 +209,7 @@ void WorkloadMeter::count_new(const api::Workload& workload, const core::State& 
 void WorkloadMeter::count_admission(const api::Workload& workload, const core::State& state,
                                     const Known& before, const Known& after, const Place& place,
                                     Time now) {
-  const Time queued = queued_since(workload);
+  const Time queued = after.queued_since;
   const auto measure = [&](Timed& timed, Duration took) {
     timed.cluster_queue.add(place.cluster_queue, took);
     timed.local_queue.add(place.local_queue, took);
@@ -219,8 +225,10 @@ void WorkloadMeter::count_admission(const api::Workload& workload, const core::S
   if (after.admitted && !before.admitted) {
     count(admitted_);
     measure(admission_wait_, since(queued, now));
-    measure(checks_wait_, since(holds_since(workload, names::kQuotaReserved).value_or(now),
-                                holds_since(workload, names::kAdmitted).value_or(now)));
+    if (!workload.admission_checks.empty()) {
+      measure(checks_wait_, since(holds_since(workload, names::kQuotaReserved).value_or(now),
+                                  holds_since(workload, names::kAdmitted).value_or(now)));
+    }
     const quota::QuotaTree& tree = state.ledger.tree();
     quota::MemberId member = tree.queue(workload.cluster_queue);
     while (member.valid() && (member = tree.parent(member)).valid()) {

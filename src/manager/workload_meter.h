@@ -29,6 +29,8 @@ class WorkloadMeter {
 
   // There is a new core, which takes in any version of anything.
   void begin_life();
+  // It has been told everything there is.
+  void all_listed();
   // Of Workloads only. `role` is that of this replica. `counts` is false while everything is listed
   // for the first time.
   void saw(const core::Object& object, const core::State& state, Role role, Time now, bool counts);
@@ -58,6 +60,7 @@ class WorkloadMeter {
     bool admitted = false;
     bool ready = false;
     bool finished = false;
+    Time queued_since{};
     Time ready_since{};
     std::optional<Time> recovers_since;
     std::string cluster_queue;

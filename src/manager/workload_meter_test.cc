@@ -57,8 +57,49 @@ TEST_F(WorkloadMeterTest, AdmissionIsCountedOnceAndMeasured) {
           {name("admitted_workloads_total", kQueue), "1"},
           {name("local_queue_admitted_workloads_total", kLocal), "1"},
           {name("admission_wait_time_seconds_sum", kQueue), "90"},
-          {name("local_queue_admission_wait_time_seconds_sum", kLocal), "90"},
-          {name("admission_checks_wait_time_seconds_sum", kQueue), "30"}});
+          {name("local_queue_admission_wait_time_seconds_sum", kLocal), "90"}});
+  EXPECT_FALSE(series().contains(name("admission_checks_wait_time_seconds_sum", kQueue)));
+}
+
+TEST_F(WorkloadMeterTest, ChecksAreWaitedForWhereThereAreSome) {
+  tell_status("");
+  const std::string reserved = condition("QuotaReserved", true, "00:01:00");
+  const std::string checks =
+      ", admissionChecks: [{name: nodes, state: Ready, lastTransitionTime: "
+      "'2026-01-01T00:01:30Z', message: m}]";
+  tell_status(admission(reserved) + checks);
+  now_ += std::chrono::seconds(30);
+  tell_status(admission(reserved + ", " + condition("Admitted", true, "00:01:30")) + checks);
+  expect({{name("admission_checks_wait_time_seconds_sum", kQueue), "30"}});
+}
+
+// With the quota it is told that it is evicted no more, at this very moment.
+TEST_F(WorkloadMeterTest, WhoComesBackHasWaitedSinceThen) {
+  tell_status("");
+  tell_status("conditions: [" + condition("QuotaReserved", false, "00:00:20") + ", " +
+              condition("Evicted", true, "00:00:15") + ", " +
+              condition("Requeued", true, "00:00:20") + "]");
+  tell_status(admission(condition("QuotaReserved", true, "00:01:00") + ", " +
+                        condition("Evicted", false, "00:01:00") + ", " +
+                        condition("Requeued", false, "00:01:00") + ", " +
+                        condition("Admitted", true, "00:01:00")));
+  expect({{name("quota_reserved_wait_time_seconds_sum", kQueue), "40"},
+          {name("admission_wait_time_seconds_sum", kQueue), "40"}});
+}
+
+TEST_F(WorkloadMeterTest, WhatWentBetweenTwoLivesIsForgotten) {
+  const std::string admitted = admission(condition("QuotaReserved", true, "00:01:00") + ", " +
+                                         condition("Admitted", true, "00:01:00"));
+  tell_status(admitted);
+  workloads_.begin_life();
+  tell_status(admitted);
+  workloads_.all_listed();
+  tell_status(admitted);
+  expect({{name("admitted_workloads_total", kQueue), "1"}});
+  workloads_.begin_life();
+  workloads_.all_listed();  // it was not among it
+  tell_status(admitted);
+  expect({{name("admitted_workloads_total", kQueue), "2"}});
 }
 
 TEST_F(WorkloadMeterTest, WhatWasThereBeforeIsNotCounted) {
