@@ -1,7 +1,7 @@
 """A TCP proxy on 127.0.0.1 that can misbehave: for tests of what a program makes of a bad network.
 
-Bytes go through unchanged, so TLS does, too. With several targets every connection goes to the next of them that takes
-it, as behind a Service. Everything happens on one thread of its own; the methods can be called from any other.
+Bytes go through unchanged, so TLS does, too. With several targets every connection goes to the next of them, as behind
+a Service. Everything happens on one thread of its own; the methods can be called from any other.
 """
 
 import asyncio
@@ -35,10 +35,15 @@ class _Connection:
 
 
 class TcpProxy:
-    """Listens from the start; `port` is where."""
+    """Listens from the start; `port` is where.
 
-    def __init__(self, *target_ports):
+    skips: a target that does not take a connection is passed over for the next one. Otherwise the client has none, as
+    behind a Service that leads to somebody who is gone.
+    """
+
+    def __init__(self, *target_ports, skips=True):
         self._targets = collections.deque(target_ports)
+        self._skips = skips
         self._connections = set()
         self._delay = self._bytes_per_second = 0
         self._loop = asyncio.new_event_loop()
@@ -49,6 +54,15 @@ class TcpProxy:
         threading.Thread(target=self._run, args=(begun,), daemon=True).start()
         if not begun.wait(PATIENCE):
             raise RuntimeError("a proxy does not begin to listen")
+
+    def lead_to(self, *target_ports):
+        """New connections go to these; those that there are stay where they are."""
+
+        def change():
+            if sorted(self._targets) != sorted(target_ports):  # the same ones keep their turn
+                self._targets = collections.deque(target_ports)
+
+        self._call(change)
 
     def cut(self, reset=True):
         """Ends all connections, with RST or FIN; returns how many. New ones are taken."""
@@ -118,9 +132,8 @@ class TcpProxy:
         return len(alive)
 
     async def _connect(self):
-        for _ in range(len(self._targets)):
-            port = self._targets[0]
-            self._targets.rotate(-1)
+        self._targets.rotate(-1)
+        for port in list(self._targets)[: None if self._skips else 1]:
             try:
                 return await asyncio.open_connection("127.0.0.1", port)
             except OSError:
