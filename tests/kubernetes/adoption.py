@@ -4,18 +4,11 @@ import os
 import time
 
 import manager_process
-from manager_process import BATCH, GPU, GROUP, HOST, KUEUE, QUEUE_LABEL, RACK, holds, waited
+from manager_process import holds, waited
+from names import AMOUNTS, BATCH, GATE, GPU, GROUP, HOST, INDEX, JOB_NAME, KUEUE, QUEUE_LABEL, RACK, REQUIRED
+from names import UNCONSTRAINED, WEBHOOKS
 
-REQUIRED = "kueue.x-k8s.io/podset-required-topology"
-UNCONSTRAINED = "kueue.x-k8s.io/podset-unconstrained-topology"
 FINALIZER = "kueue.x-k8s.io/resource-in-use"
-GATE = "kueue.x-k8s.io/topology"
-INDEX = "batch.kubernetes.io/job-completion-index"
-AMOUNTS = {"cpu": "1k", "memory": "10Ti", GPU: "1k"}
-WEBHOOKS = [
-    f"/apis/admissionregistration.k8s.io/v1/{kind}/phalanx"
-    for kind in ("mutatingwebhookconfigurations", "validatingwebhookconfigurations")
-]
 
 
 class Kueue:
@@ -27,12 +20,12 @@ class Kueue:
     def workload(self, job):
         """For a Job that waits. Kueue leaves the labels of the Job controller out, some versions not all of them."""
         template = copy.deepcopy(job["spec"]["template"])
-        name = template["metadata"].pop("labels")["batch.kubernetes.io/job-name"]
+        name = template["metadata"].pop("labels")[JOB_NAME]
         topology = {"podIndexLabel": INDEX}
         if REQUIRED in template["metadata"].get("annotations", {}):
             topology["required"] = template["metadata"]["annotations"][REQUIRED]
         else:
-            template["metadata"]["labels"] = {"batch.kubernetes.io/job-name": name}
+            template["metadata"]["labels"] = {JOB_NAME: name}
         pod_set = {"name": "main", "count": job["spec"]["parallelism"], "template": template}
         metadata, name = job["metadata"], job["metadata"]["name"]
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": metadata["uid"]}
@@ -120,7 +113,7 @@ class Adoption:
         time.sleep(1)  # until no API server asks them any more
         self.use_namespace(space)
         for collection, document in [
-            *manager_process.queue_objects(space, AMOUNTS),
+            *manager_process.queue_objects(space),
             manager_process.cluster_queue("narrow", {**AMOUNTS, GPU: "40"}),
             manager_process.local_queue(space, "narrow", "narrow"),
         ]:

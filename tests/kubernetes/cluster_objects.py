@@ -1,8 +1,8 @@
 """Making, finding and removing objects of a cluster: what the tests of a manager as a process have in common."""
 import api_client
 import manager_process
-from adoption import INDEX
-from manager_process import BATCH, KUEUE, condition
+from manager_process import condition
+from names import BATCH, INDEX, JOB_NAME, KUEUE
 
 
 class Objects:
@@ -27,7 +27,7 @@ class Objects:
         self.delete(f"{BATCH}/namespaces/{namespace}/jobs/{name}")
 
     def pods(self, namespace, name):
-        path = f"/api/v1/namespaces/{namespace}/pods?labelSelector=batch.kubernetes.io/job-name%3D{name}"
+        path = f"/api/v1/namespaces/{namespace}/pods?labelSelector={JOB_NAME}%3D{name}"
         found = self.client.request("GET", path)["items"]
         return sorted(found, key=lambda pod: int(pod["metadata"]["labels"].get(INDEX, 0)))
 

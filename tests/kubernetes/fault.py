@@ -5,7 +5,7 @@ leave a cluster on which everything can work, check() looks for what is special 
 back what another fault must not meet. Repetitions differ by their number, so that each variant comes in turn.
 """
 
-LEASE = 6  # seconds; short, but longer than a machine takes that has more to do than this
+LEASE_SECONDS = 6  # short, but longer than a machine takes that has more to do than this
 
 
 class Fault:

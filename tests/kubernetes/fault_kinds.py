@@ -13,9 +13,9 @@ sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 import manager_process  # noqa: E402
 import trust_probe  # noqa: E402
-from fault import LEASE, Fault  # noqa: E402
+from fault import LEASE_SECONDS, Fault  # noqa: E402
 from fault_networks import NetworkSilent, NetworkSlow, WatchesCut  # noqa: E402
-from manager_process import BATCH, KUEUE  # noqa: E402
+from names import BATCH, CRDS, KUEUE, WEBHOOKS  # noqa: E402
 
 LONGEST_RUN = 3  # seconds, of a pod (gang_load.py)
 
@@ -28,7 +28,7 @@ class ApiServer(Fault):
         time.sleep(self.chance.uniform(0.5, 2))
         verb = self.variant("kill", "stop")
         self.run.cluster.control_plane(verb, "kube-apiserver")
-        away = self.variant(0, 0, LEASE + 1)  # sometimes nobody can renew the lease
+        away = self.variant(0, 0, LEASE_SECONDS + 1)  # sometimes nobody can renew the lease
         time.sleep(away)
         self.run.cluster.control_plane("restart", "kube-apiserver")
         name = "SIGKILL" if verb == "kill" else "SIGTERM"
@@ -46,11 +46,11 @@ class Etcd(Fault):
             self.run.cluster.control_plane("restart", "etcd")
             self.did = "killed and started again"
             return
-        pause = self.variant(LEASE + 3, 1.5, 0)
+        pause = self.variant(LEASE_SECONDS + 3, 1.5, 0)
         self.run.cluster.control_plane("pause", "etcd")
         time.sleep(pause)
         self.run.cluster.control_plane("resume", "etcd")
-        self.did = f"stands still for {'more' if pause > LEASE else 'less'} than the lease"
+        self.did = f"stands still for {'more' if pause > LEASE_SECONDS else 'less'} than the lease"
 
 
 class Certificates(Fault):
@@ -123,7 +123,6 @@ class Crds(Fault):
     name = "crds"
     what = "CRDs and webhooks are changed"
     pause = 4  # so that jobs come in while the CA is missing, too
-    crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
     def disturb(self):
         for _ in range(2):
@@ -131,15 +130,15 @@ class Crds(Fault):
             self.run.cluster.install()
         # Nobody installs after this, which would bring the CA with it: the managers have to put it back.
         self.removed = time.monotonic()
-        self.paths = [trust_probe.WEBHOOKS, trust_probe.VALIDATING_WEBHOOKS, *self.converted()]
+        self.paths = [*WEBHOOKS, *self.converted()]
         for path in self.paths:
             self.remove_authority(path)
 
     def converted(self):
         """The CRDs whose versions our webhook converts."""
-        for crd in self.run.ask(self.crds)["items"]:
+        for crd in self.run.ask(CRDS)["items"]:
             if crd["spec"]["group"] == "kueue.x-k8s.io" and crd["spec"].get("conversion", {}).get("webhook"):
-                yield f"{self.crds}/{crd['metadata']['name']}"
+                yield f"{CRDS}/{crd['metadata']['name']}"
 
     @staticmethod
     def client_configurations(document):
@@ -213,7 +212,7 @@ class Clocks(Fault):
             if leader is None:
                 continue
             leader.send(signal.SIGSTOP)
-            time.sleep(LEASE + self.chance.uniform(1.0, 2.5))
+            time.sleep(LEASE_SECONDS + self.chance.uniform(1.0, 2.5))
             leader.send(signal.SIGCONT)
             slept += 1
         self.run.check(slept == self.sleeps, f"{slept} leaders were put to sleep instead of {self.sleeps}")

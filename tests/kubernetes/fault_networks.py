@@ -4,7 +4,7 @@ import sys
 import time
 
 sys.dont_write_bytecode = True
-from fault import LEASE, Fault  # noqa: E402
+from fault import LEASE_SECONDS, Fault  # noqa: E402
 
 SILENCE = 100  # seconds; after 90 a watch on which nothing comes is taken up again
 
@@ -56,7 +56,7 @@ class NetworkSilent(Fault):
             before = sum(network.held for network in self.networks())
             for network in self.networks():
                 network.hold()
-            time.sleep(LEASE + self.chance.uniform(1, 3))
+            time.sleep(LEASE_SECONDS + self.chance.uniform(1, 3))
             for network in self.networks():
                 network.release()
             held = sum(network.held for network in self.networks()) - before

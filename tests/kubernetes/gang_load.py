@@ -14,14 +14,11 @@ import time
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 import manager_process  # noqa: E402
-from manager_process import BATCH, BLOCK, GPU, KUEUE, RACK  # noqa: E402
+from names import BATCH, BLOCK, GPU, INDEX, JOB_NAME, KUEUE, LEASE_PATH, RACK  # noqa: E402
 
-AMOUNTS = {"cpu": "1k", "memory": "10Ti", GPU: "1k"}
 GPUS_OF_A_NODE = 8
-LEASE = 3  # seconds; shorter than anybody would want it, so that much happens in little time
+LEASE_SECONDS = 3  # shorter than anybody would want it, so that much happens in little time
 NO_ANSWER = (OSError, http.client.HTTPException)
-INDEX = "batch.kubernetes.io/job-completion-index"
-JOB_NAME = "batch.kubernetes.io/job-name"
 MOST_SECONDS_OF_A_POD = 15  # far more than any runs for
 CRASHES = ("internal fault", "terminate called", "Sanitizer")
 
@@ -112,9 +109,9 @@ class Submitter(threading.Thread):
 class Run(manager_process.Checks):
     """A cluster with Phalanx installed, managers that come and go, and load."""
 
-    def __init__(self, test, options, lease=LEASE):
+    def __init__(self, test, options, lease_seconds=LEASE_SECONDS):
         super().__init__(test)
-        self.options, self.lease = options, lease
+        self.options, self.lease_seconds = options, lease_seconds
         self.cluster = manager_process.Cluster(options.home, options.phalanx, options.folder)
         self.client = self.cluster.client()
         self.configuration = self.configure("")
@@ -123,13 +120,14 @@ class Run(manager_process.Checks):
 
     def configure(self, more):
         """Needs a restart of the managers, unless it decides; returns the file."""
-        times = f"leaseDuration: {self.lease}s, renewDeadline: {self.lease * 2 // 3}s, retryPeriod: 500ms"
+        lease = self.lease_seconds
+        times = f"leaseDuration: {lease}s, renewDeadline: {lease * 2 // 3}s, retryPeriod: 500ms"
         return self.cluster.write_configuration("config", f"leaderElection: {{{times}}}\n{more}")
 
     def make_queues(self, namespace):
         """What is there already is shared."""
         self.persist("/api/v1/namespaces", {"metadata": {"name": namespace}})
-        for collection, document in manager_process.queue_objects(namespace, AMOUNTS):
+        for collection, document in manager_process.queue_objects(namespace):
             self.persist(f"{KUEUE}/{collection}", document)
 
     def persist(self, path, document, client=None, refusals=None):
@@ -190,7 +188,7 @@ class Run(manager_process.Checks):
                     pass  # it is reminded again
 
     def leader(self, managers):
-        now = manager_process.holder_of(self.ask(manager_process.LEASE))
+        now = manager_process.holder_of(self.ask(LEASE_PATH))
         return next((manager for manager in managers if manager.identity() == now), None)
 
     def end_of(self, submitter):

@@ -1,6 +1,6 @@
 """What the parts of `hostile` write into objects."""
-from adoption import GATE
-from manager_process import GPU, HOST
+
+from names import GATE, GPU, HOST
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 POD_SET = "kueue.x-k8s.io/podset"

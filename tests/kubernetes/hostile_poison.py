@@ -4,9 +4,9 @@ import concurrent.futures
 import api_client
 import hostile_objects
 import manager_process
-from adoption import AMOUNTS, REQUIRED
 from hostile_objects import MOST, NOW
-from manager_process import BATCH, GPU, HOST, KUEUE, RACK, condition, kueue_object
+from manager_process import condition, kueue_object
+from names import AMOUNTS, BATCH, GPU, HOST, KUEUE, RACK, REQUIRED
 
 ESCAPES = "\x1b[2J\r\n2026-01-01T00:00:00.000000Z info  forged\u202e"
 
@@ -17,7 +17,7 @@ class Poison:
     def poison(self):
         space = "poison"
         self.use_namespace(space)
-        self.make_queues(*manager_process.queue_objects(space, AMOUNTS))
+        self.make_queues(*manager_process.queue_objects(space))
         self.honest(space, "before")
         self.lives("one honest Job")
         for part in (

@@ -4,12 +4,11 @@ import time
 import api_client
 import hostile_objects
 import manager_process
-from adoption import AMOUNTS, GATE, REQUIRED
 from hostile_objects import MOST, NOW
-from manager_process import BATCH, GPU, HOST, KUEUE, RACK, condition, kueue_object
+from manager_process import condition, kueue_object
+from names import AMOUNTS, BATCH, GATE, GPU, HOST, KUEUE, RACK, RBAC, REQUIRED
 
 OLDER_KUEUE = "/apis/kueue.x-k8s.io/v1beta1"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
 
 
 class Tenants:
@@ -36,7 +35,7 @@ class Tenants:
     def tenants(self):
         for space in ("neighbour", "tenant", "powerful"):
             self.use_namespace(space)
-            self.make_queues(*manager_process.queue_objects(space, AMOUNTS))
+            self.make_queues(*manager_process.queue_objects(space))
         selector = {"matchLabels": {"kubernetes.io/metadata.name": "neighbour"}}
         collection, document = manager_process.cluster_queue("reserved", AMOUNTS)
         document["spec"]["namespaceSelector"] = selector

@@ -17,16 +17,8 @@ import urllib.request
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 import rights  # noqa: E402
+from names import AMOUNTS, BLOCK, GPU, GROUP, HOST, KUEUE, LEASE_PATH, QUEUE_LABEL, RACK, RBAC  # noqa: E402
 
-KUEUE = "/apis/kueue.x-k8s.io/v1beta2"
-BATCH = "/apis/batch/v1"
-LEASE = "/apis/coordination.k8s.io/v1/namespaces/phalanx-system/leases/phalanx-manager"
-BLOCK = "cloud.provider.com/topology-block"
-RACK = "cloud.provider.com/topology-rack"
-HOST = "kubernetes.io/hostname"
-GPU = "nvidia.com/gpu"
-QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
-GROUP = {"cloud.provider.com/node-group": "tas"}
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
@@ -85,15 +77,14 @@ class Cluster:
         path = f"{self.folder}/observer.token"
         if os.path.exists(path):
             return path
-        client, name, rbac = self.client(), "phalanx-observer", "rbac.authorization.k8s.io"
+        client, name = self.client(), "phalanx-observer"
         urls = {"nonResourceURLs": ["/metrics", "/debug/account"], "verbs": ["get"]}
-        role = {"apiGroup": rbac, "kind": "ClusterRole", "name": name}
+        role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name}
         subject = {"kind": "ServiceAccount", "namespace": "default", "name": name}
-        rights = f"/apis/{rbac}/v1"
         for collection, document in (
             ("/api/v1/namespaces/default/serviceaccounts", {}),
-            (f"{rights}/clusterroles", {"rules": [urls]}),
-            (f"{rights}/clusterrolebindings", {"roleRef": role, "subjects": [subject]}),
+            (f"{RBAC}/clusterroles", {"rules": [urls]}),
+            (f"{RBAC}/clusterrolebindings", {"roleRef": role, "subjects": [subject]}),
         ):
             try:
                 client.request("POST", collection, {"metadata": {"name": name}, **document})
@@ -220,7 +211,7 @@ class Manager:
 
 
 def holder(client):
-    return holder_of(client.request("GET", LEASE))
+    return holder_of(client.request("GET", LEASE_PATH))
 
 
 def holder_of(lease):
@@ -309,7 +300,7 @@ def local_queue(namespace, name, target):
     return f"namespaces/{namespace}/localqueues", kueue_object("LocalQueue", name, {"clusterQueue": target})
 
 
-def queue_objects(namespace, amounts):
+def queue_objects(namespace, amounts=AMOUNTS):
     """The collections and documents of a topology, a flavor of all nodes, ClusterQueue "all", LocalQueue "main"."""
     levels = [{"nodeLabel": key} for key in (BLOCK, RACK, HOST)]
     yield "topologies", kueue_object("Topology", "default", {"levels": levels})

@@ -4,8 +4,8 @@ import signal
 import urllib.request
 
 import manager_process
-from adoption import AMOUNTS, REQUIRED
-from manager_process import RACK, waited
+from manager_process import waited
+from names import RACK, REQUIRED
 
 # One of each sort; docs/reference/metrics.md has all, and a unit test that it does.
 SERIES = [
@@ -31,7 +31,7 @@ class Observability:
     def observability(self):
         space = "observability"
         self.use_namespace(space)
-        self.make_queues(*manager_process.queue_objects(space, AMOUNTS))
+        self.make_queues(*manager_process.queue_objects(space))
         self.submit(space, manager_process.job("one", 4, 4, "main", {REQUIRED: RACK}))
         self.wait("the gang to run", lambda: self.runs(space, "one", 4))
         self.shown_to_whom()

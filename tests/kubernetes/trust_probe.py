@@ -10,10 +10,7 @@ import threading
 
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
-
-REGISTRATION = "/apis/admissionregistration.k8s.io/v1"
-WEBHOOKS = f"{REGISTRATION}/mutatingwebhookconfigurations/phalanx"
-VALIDATING_WEBHOOKS = f"{REGISTRATION}/validatingwebhookconfigurations/phalanx"
+from names import WEBHOOKS  # noqa: E402
 
 
 class TrustProbe(threading.Thread):
@@ -51,7 +48,7 @@ class TrustProbe(threading.Thread):
         self.join(timeout=10)
 
     def _trusted(self):
-        webhooks = self._client.request("GET", WEBHOOKS)["webhooks"]
+        webhooks = self._client.request("GET", WEBHOOKS[0])["webhooks"]
         return base64.b64decode(webhooks[0]["clientConfig"]["caBundle"]).decode()
 
     def _shake_hands(self, trusted):

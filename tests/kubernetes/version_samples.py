@@ -1,6 +1,6 @@
 """The objects of `versions`: one of each kind as v1beta1 has it, and what is written to it in either version."""
 
-from manager_process import BLOCK, GPU, HOST, RACK
+from names import BLOCK, GPU, HOST, RACK
 
 GROUP = "kueue.x-k8s.io"
 OLD, NEW = "v1beta1", "v1beta2"
