@@ -82,6 +82,32 @@ class Client:
     def patch(self, path, body, kind="merge-patch"):
         return self.request("PATCH", path, body, f"application/{kind}+json")
 
+    def find(self, path):
+        """None if it is not there."""
+        try:
+            return self.request("GET", path)
+        except ApiError as refusal:
+            if refusal.status != 404:
+                raise
+            return None
+
+    def ensure(self, path, document):
+        """Creates it in the collection at this path; None if it is there already, whatever it says."""
+        try:
+            return self.request("POST", path, document)
+        except ApiError as refusal:
+            if refusal.status != 409:
+                raise
+            return None
+
+    def remove(self, path):
+        """With what it owns, some time later; one that is not there is no matter."""
+        try:
+            self.request("DELETE", path, {"propagationPolicy": "Background"})
+        except ApiError as refusal:
+            if refusal.status != 404:
+                raise
+
     def watch(self, path, accept="application/json", timeout=None):
         """Yields the events of a watch until the server ends it; on a connection of its own."""
         connection = http.client.HTTPSConnection(self._host, self._port, context=self._tls, timeout=timeout)

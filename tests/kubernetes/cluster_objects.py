@@ -1,6 +1,4 @@
 """Making, finding and removing objects of a cluster: what the tests of a manager as a process have in common."""
-import api_client
-import manager_process
 from manager_process import condition
 from names import BATCH, INDEX, JOB_NAME, KUEUE
 
@@ -12,10 +10,10 @@ class Objects:
         return self.client.request("POST", path, document)
 
     def get(self, path):
-        return manager_process.get(self.client, path)
+        return self.client.find(path)
 
     def delete(self, path):
-        manager_process.delete(self.client, path)
+        self.client.remove(path)
 
     def job(self, namespace, name):
         return self.get(f"{BATCH}/namespaces/{namespace}/jobs/{name}")
@@ -54,9 +52,6 @@ class Objects:
         self.create("/api/v1/namespaces", {"metadata": {"name": name}})
 
     def make_queues(self, *documents):
+        """Parts share the topology and its flavor."""
         for collection, document in documents:
-            try:
-                self.create(f"{KUEUE}/{collection}", document)
-            except api_client.ApiError as refusal:
-                if refusal.status != 409:  # parts share the topology and its flavor
-                    raise
+            self.client.ensure(f"{KUEUE}/{collection}", document)

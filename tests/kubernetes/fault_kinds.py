@@ -72,7 +72,7 @@ class Certificates(Fault):
         self.probe = trust_probe.TrustProbe(self.run.cluster.client(), self.run.webhooks.port)
 
     def keys_of_secret(self):
-        secret = manager_process.get(self.run.client, self.run.secret) or {}
+        secret = self.run.client.find(self.run.secret) or {}
         return {key for key, value in secret.get("data", {}).items() if value}
 
     def wait_for_secret(self):
@@ -335,7 +335,7 @@ class Conflicts(Fault):
     def rob(self):
         path = self.some(f"{KUEUE}/namespaces/{self.namespace}/workloads")
         if path:
-            manager_process.delete(self.run.client, path)
+            self.run.client.remove(path)
 
     def end(self):
         # They go on until everything is done: with them, not after them.
@@ -372,8 +372,8 @@ class Namespaces(Fault):
     def disturb(self):
         time.sleep(self.chance.uniform(0.5, 4))
         path = f"/api/v1/namespaces/{self.doomed}"
-        manager_process.delete(self.run.client, path)
-        gone = self.run.wait("the namespace to be gone", lambda: not manager_process.get(self.run.client, path))
+        self.run.client.remove(path)
+        gone = self.run.wait("the namespace to be gone", lambda: not self.run.client.find(path))
         self.did = "with jobs that run and wait, and that leave no room" if gone else "it is not gone"
 
 

@@ -135,10 +135,8 @@ class Run(manager_process.Checks):
         deadline = time.monotonic() + 120  # a CA that somebody removed is back after a minute at most
         while True:
             try:
-                return (client or self.client).request("POST", path, document)
+                return (client or self.client).ensure(path, document)
             except api_client.ApiError as refusal:
-                if refusal.status == 409:
-                    return None  # it had arrived
                 passing = "webhook" in str(refusal) or refusal.status >= 500 or refusal.status == 429
                 if time.monotonic() > deadline or not passing:
                     raise

@@ -261,7 +261,7 @@ class Poison:
 
     def delete_apart(self, path):
         client = self.cluster.client()
-        manager_process.delete(client, path)
+        client.remove(path)
         client.close()
 
     def remove_poison(self, space):

@@ -78,7 +78,7 @@ class Kueue(hosted_deployment.Program):
 
     def look(self):
         """The Secret with the certificates is mounted into its folder, as a kubelet would."""
-        secret = manager_process.get(self.client, SECRET) or {}
+        secret = self.client.find(SECRET) or {}
         for name, content in (secret.get("data") or {}).items():
             path, wanted = f"{self.certificates}/{name}", base64.b64decode(content)
             if os.path.exists(path):

@@ -86,11 +86,7 @@ class Cluster:
             (f"{RBAC}/clusterroles", {"rules": [urls]}),
             (f"{RBAC}/clusterrolebindings", {"roleRef": role, "subjects": [subject]}),
         ):
-            try:
-                client.request("POST", collection, {"metadata": {"name": name}, **document})
-            except api_client.ApiError as refusal:
-                if refusal.status != 409:
-                    raise
+            client.ensure(collection, {"metadata": {"name": name}, **document})
         account = f"/api/v1/namespaces/default/serviceaccounts/{name}/token"
         token = client.request("POST", account, {"spec": {"expirationSeconds": 86400}})["status"]["token"]
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
@@ -245,30 +241,12 @@ class Checks:
         paths += [f"{KUEUE}/clusterqueues/{name}" for name in cluster_queues]
         paths += [f"{KUEUE}/resourceflavors/tas", f"{KUEUE}/topologies/default"]
         for path in paths:
-            delete(client, path)
-        self.wait("everything to be gone", lambda: not any(get(client, path) for path in paths), patience)
+            client.remove(path)
+        self.wait("everything to be gone", lambda: not any(client.find(path) for path in paths), patience)
 
     def conclude(self):
         print(f"{self.count} checks, {len(self.problems)} failed")
         sys.exit(1 if self.problems else 0)
-
-
-def get(client, path):
-    """None if it is not there."""
-    try:
-        return client.request("GET", path)
-    except api_client.ApiError as refusal:
-        if refusal.status == 404:
-            return None
-        raise
-
-
-def delete(client, path):
-    try:
-        client.request("DELETE", path, {"propagationPolicy": "Background"})
-    except api_client.ApiError as refusal:
-        if refusal.status != 404:
-            raise
 
 
 def waited(condition, patience, pause=0.1):
