@@ -109,33 +109,22 @@ CHOICES = {
 
 
 class Helm:
-    """helm and kubectl, against one cluster, with everything they keep in a folder."""
+    """helm, against one cluster, with everything it keeps in a folder."""
 
     def __init__(self, cluster):
-        servers = subprocess.run([f"{HERE}/build-servers"], check=True, stdout=subprocess.PIPE, text=True)
-        self._servers = servers.stdout.strip()
-        self._kubeconfig = cluster.kubeconfig
-        self.folder = cluster.folder
+        self.cluster, self.folder = cluster, cluster.folder
         home = f"{cluster.folder}/helm"
         self._environment = dict(os.environ, KUBECONFIG=cluster.kubeconfig)
         self._environment |= {f"HELM_{kind}_HOME": f"{home}/{kind.lower()}" for kind in ("CACHE", "CONFIG", "DATA")}
 
     def try_helm(self, *words):
-        command = [f"{self._servers}/helm", *words]
+        command = [f"{self.cluster.servers}/helm", *words]
         return subprocess.run(command, env=self._environment, capture_output=True, text=True, check=False)
 
     def helm(self, *words):
         done = self.try_helm(*words)
         if done.returncode:
             raise RuntimeError(f"helm {' '.join(words)}: {done.stderr}")
-        return done.stdout
-
-    def kubectl(self, *words, text=None):
-        command = [f"{self._servers}/kubectl", "--kubeconfig", self._kubeconfig]
-        command += ["--cache-dir", f"{self.folder}/kubectl-cache", *words]
-        done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise RuntimeError(f"kubectl {' '.join(words)}: {done.stderr}")
         return done.stdout
 
     def values_file(self, name, values):
@@ -149,11 +138,8 @@ class Helm:
 
     def documents(self, text):
         """By kind, namespace and name."""
-        shown = self.kubectl("patch", "--local", "-f", "-", "--type=merge", "-p", "{}", "-o", "json", text=text)
-        decoder, found, at = json.JSONDecoder(), {}, 0
-        while shown[at:].strip():
-            document, length = decoder.raw_decode(shown[at:].lstrip())
-            at += len(shown[at:]) - len(shown[at:].lstrip()) + length
+        found = {}
+        for document in self.cluster.documents(text):
             key = (document["kind"], document["metadata"].get("namespace", ""), document["metadata"]["name"])
             assert key not in found, f"{key} is there twice"
             found[key] = document

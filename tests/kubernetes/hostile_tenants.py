@@ -28,9 +28,7 @@ class Tenants:
             binding = {"metadata": {"name": name}, "roleRef": reference, "subjects": [subject]}
             self.create(f"{RBAC}/namespaces/{namespace}/rolebindings", binding)
         path = f"{self.cluster.folder}/{namespace}.kubeconfig"
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.cluster.control_plane("kubeconfig", f"{namespace}/user"))
-        return api_client.Client(path)
+        return api_client.Client(self.cluster.write_kubeconfig(f"{namespace}/user", path))
 
     def tenants(self):
         for space in ("neighbour", "tenant", "powerful"):

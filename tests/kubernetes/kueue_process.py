@@ -8,7 +8,6 @@ type ExternalName, on a port of this machine.
 import base64
 import json
 import os
-import subprocess
 import urllib.request
 
 import hosted_deployment
@@ -21,8 +20,8 @@ SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/kueue-webhook-server-cert"
 
 
 class Kueue(hosted_deployment.Program):
-    def __init__(self, cluster, built):
-        """`built` is the folder that build-servers names."""
+    def __init__(self, cluster):
+        built = manager_process.built("kueue")
         super().__init__(f"{cluster.folder}/kueue.log")
         self.cluster, self.program, self.manifests = cluster, f"{built}/kueue", f"{built}/config"
         self.webhook, self.health = manager_process.free_port(), manager_process.free_port()
@@ -32,11 +31,9 @@ class Kueue(hosted_deployment.Program):
         self.client = cluster.client()  # used on the thread of its Deployment alone
         os.makedirs(self.certificates, exist_ok=True)
 
-    def documents(self, kubectl):
+    def documents(self):
         """Everything that an installation of it has, as its own kustomization puts it together."""
-        rendered = kubectl("kustomize", f"{self.manifests}/default")
-        dumped = kubectl("create", "--dry-run=client", "--validate=false", "--output=json", "--filename=-", stdin=rendered)
-        for document in _documents(dumped):
+        for document in self.cluster.documents(self.cluster.kubectl("kustomize", f"{self.manifests}/default")):
             self._adapt(document)
             yield document
 
@@ -69,8 +66,7 @@ class Kueue(hosted_deployment.Program):
         }
         with open(self.configuration, "w", encoding="utf-8") as file:
             json.dump(fields, file)
-        with open(self.kubeconfig, "w", encoding="utf-8") as file:
-            file.write(self.cluster.control_plane("kubeconfig", f"{NAMESPACE}/kueue-controller-manager"))
+        self.cluster.write_kubeconfig(f"{NAMESPACE}/kueue-controller-manager", self.kubeconfig)
 
     def command(self):
         environment = {**os.environ, "KUBECONFIG": self.kubeconfig, "HOME": self.cluster.folder}
@@ -94,12 +90,3 @@ class Kueue(hosted_deployment.Program):
             return urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz", timeout=2).status == 200
         except OSError:
             return False
-
-
-def _documents(text):
-    """kubectl prints one JSON document after another, or a list of them."""
-    decoder, at = json.JSONDecoder(), 0
-    while text[at:].strip():
-        at += len(text[at:]) - len(text[at:].lstrip())
-        document, at = decoder.raw_decode(text, at)
-        yield from document["items"] if document["kind"] == "List" else [document]

@@ -4,6 +4,8 @@ The manager runs with the rights of its own ServiceAccount, as it would in a pod
 """
 
 import atexit
+import functools
+import json
 import os
 import re
 import signal
@@ -29,6 +31,11 @@ def free_port():
     return int(subprocess.check_output([f"{HERE}/free-ports", "1"]))
 
 
+def built(*words):
+    """The folder in which build-servers has put what it is asked for."""
+    return subprocess.check_output([f"{HERE}/build-servers", *words], text=True).strip()
+
+
 class Cluster:
     """A control plane that is up (control-plane up HOME), and how managers of it are started."""
 
@@ -38,7 +45,6 @@ class Cluster:
         self.manager_kubeconfig = f"{folder}/manager.kubeconfig"
         self.certificates = f"{folder}/certificates"
         self.webhook = free_port()
-        self._kubectl = None
         os.makedirs(folder, exist_ok=True)
 
     def client(self):
@@ -48,17 +54,35 @@ class Cluster:
         command = [f"{HERE}/control-plane", verb, self.home, *words]
         return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
+    @functools.cached_property
+    def servers(self):
+        """The folder of kubectl, helm and the programs of the control plane."""
+        return built()
+
     def kubectl(self, *words, stdin=""):
         """What it prints."""
-        if self._kubectl is None:
-            servers = subprocess.run([f"{HERE}/build-servers"], check=True, stdout=subprocess.PIPE, text=True)
-            self._kubectl = f"{servers.stdout.strip()}/kubectl"
-        command = [self._kubectl, "--kubeconfig", self.kubeconfig, "--cache-dir", f"{self.folder}/kubectl-cache"]
-        command += words
+        command = [f"{self.servers}/kubectl", "--kubeconfig", self.kubeconfig]
+        command += ["--cache-dir", f"{self.folder}/kubectl-cache", *words]
         done = subprocess.run(command, check=False, capture_output=True, text=True, input=stdin)
         if done.returncode:
             raise RuntimeError(f"kubectl {' '.join(words)}: {done.stderr}")
         return done.stdout
+
+    def documents(self, manifests):
+        """Of YAML, which kubectl can read and Python cannot; it prints one document of JSON after another."""
+        shown = self.kubectl("patch", "--local", "-f", "-", "--type=merge", "-p", "{}", "-o", "json", stdin=manifests)
+        decoder = json.JSONDecoder()
+        while shown := shown.lstrip():
+            document, length = decoder.raw_decode(shown)
+            shown = shown[length:]
+            yield document
+
+    def write_kubeconfig(self, account="phalanx-system/phalanx", path=None):
+        """With the rights of a ServiceAccount; by default for managers. Returns the file."""
+        path = path or self.manager_kubeconfig
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(self.control_plane("kubeconfig", account))
+        return path
 
     def pid_of(self, program):
         with open(f"{self.home}/processes/{program}/pid", encoding="ascii") as file:
@@ -69,8 +93,7 @@ class Cluster:
         command = [self.phalanx, "install", "--apply", "--kubeconfig", self.kubeconfig]
         command += ["--webhook-url", f"https://127.0.0.1:{self.webhook}", "--webhook-cert-dir", self.certificates]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
-        with open(self.manager_kubeconfig, "w", encoding="utf-8") as file:
-            file.write(self.control_plane("kubeconfig", "phalanx-system/phalanx"))
+        self.write_kubeconfig()
 
     def observer(self):
         """A file with the token of an account that may read metrics and the account, and nothing else."""
