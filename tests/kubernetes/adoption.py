@@ -136,13 +136,13 @@ class Adoption:
 
         before = self.settled(space)
         self.cluster.install()
-        self.start_manager()
+        self.start(self.manager)
         time.sleep(2)
         after = self.picture(space)
         for what, version in before.items():
             self.check(after.get(what) == version, f"adoption: {what} was {version} and is {after.get(what)}")
         self.check(len(after) == len(before), f"adoption: there is more than before: {set(after) - set(before)}")
-        self.check_account("adoption")
+        self.check_account("adoption", self.manager)
         self.wait("the waiting job to be looked at", lambda: self.waits_for(space, "waiting", "WaitingForQuota"))
         taken = self.workload_of(space, "waiting")
         self.check(
@@ -212,7 +212,7 @@ class Adoption:
         self.remove_job(space, "old")
         self.wait("the waiting job to run", lambda: self.runs(space, "waiting", 4))
         self.wait("the Workload of the deleted job to go", lambda: self.workload_of(space, "old") is None)
-        self.check_account("adoption")
+        self.check_account("adoption", self.manager)
 
     def picture(self, space):
         """What nobody may write to: everything but what waits and the statuses of queues."""

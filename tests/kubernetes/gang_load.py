@@ -110,10 +110,8 @@ class Run(manager_process.Checks):
     """A cluster with Phalanx installed, managers that come and go, and load."""
 
     def __init__(self, test, options, lease_seconds=LEASE_SECONDS):
-        super().__init__(test)
-        self.options, self.lease_seconds = options, lease_seconds
-        self.cluster = manager_process.Cluster(options.home, options.phalanx, options.folder)
-        self.client = self.cluster.client()
+        super().__init__(test, options)
+        self.lease_seconds = lease_seconds
         self.configuration = self.configure("")
         self.sampler = Sampler(self.cluster.client())
         self._reminded = {}  # when which pod was, or was first seen
@@ -232,10 +230,8 @@ class Run(manager_process.Checks):
         self.sampler.begin_part()
 
     def verify_manager(self, part, manager):
-        problem = manager.account_problem()
-        self.check(not problem, f"{part}: {problem}")
-        forbidden = manager.forbidden()
-        self.check(not forbidden, f"{part}: {manager.name} may not do what it wants to: {forbidden}")
+        self.check_account(part, manager)
+        self.check_rights(part)
         self.check(manager.process.poll() is None, f"{part}: {manager.name} has ended by itself")
         crash = next((line for line in manager.said().splitlines() if any(word in line for word in CRASHES)), "")
         self.check(not crash, f"{part}: {manager.name} says: {crash}")

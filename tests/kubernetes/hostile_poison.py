@@ -30,17 +30,15 @@ class Poison:
         self.bind_absurd_pods(space)
         code, _ = self.manager.end()
         self.check(code == 0, f"poison: the manager ended with {code}")
-        self.start_manager()
+        self.start(self.manager)
         self.lives("a start with all of it")
         self.honest(space, "after-the-start")
-        problem = self.manager.account_problem()
-        self.check(not problem, f"poison: {problem}")
+        self.check_account("poison", self.manager)
         left = {name for name in self.names_of_pods(space) if name.startswith("absurd-")}
         self.check(left >= {f"absurd-{i}" for i in range(20)}, f"poison: of the absurd pods there are only {left}")
         self.remove_poison(space)
         self.room_for_all(space)
-        problem = self.manager.account_problem()
-        self.check(not problem, f"poison: after it was removed: {problem}")
+        self.check_account("poison: after it was removed", self.manager)
 
     def room_for_all(self, space):
         """Nothing of the sums was lost: a gang for each rack, at once, takes every GPU that there is."""

@@ -50,8 +50,7 @@ class Tenants:
         self.check(self.runs("neighbour", "theirs", 2), "tenants: the neighbour's Job no longer runs")
         theirs = self.workload_of("neighbour", "theirs")
         self.check(theirs is not None and manager_process.holds(theirs, "Admitted"), "tenants: nor is it admitted")
-        problem = self.manager.account_problem()
-        self.check(not problem, f"tenants: {problem}")
+        self.check_account("tenants", self.manager)
         self.remove_job("neighbour", "theirs")
         self.lives("tenants")
 
@@ -134,8 +133,7 @@ class Tenants:
                 continue
             gates = pod["spec"].get("schedulingGates", [])
             self.check(gates == [{"name": GATE}], f"tenants: the pod {name} has lost its gate")
-        problem = self.manager.account_problem()
-        self.check(not problem, f"tenants: with forged pods: {problem}")
+        self.check_account("tenants: with forged pods", self.manager)
         user.close()  # it may have been silent for too long
         # A pod that goes on running does not keep the quota of a Workload that it is not of.
         user.request("POST", pods, hostile_objects.pod("lingers", own, gpus="1"))

@@ -3,6 +3,7 @@
 The manager runs with the rights of its own ServiceAccount, as it would in a pod; the test itself may do everything.
 """
 
+import argparse
 import atexit
 import functools
 import json
@@ -224,10 +225,6 @@ class Manager:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         return "" if done.returncode == 0 else f"{self.name}: {done.stdout}{done.stderr}".strip()
 
-    def forbidden(self):
-        """What it tried in all its lives, or another of this cluster, without having the right to; "" if nothing."""
-        return rights.first_refusal(self.cluster.home)
-
 
 def holder(client):
     return holder_of(client.request("GET", LEASE_PATH))
@@ -238,11 +235,26 @@ def holder_of(lease):
     return lease["spec"].get("holderIdentity", "").rpartition("_")[0]
 
 
-class Checks:
-    """Counts what held and what did not."""
+def parser(description, parts=()):
+    """Of what every test is called with: DIR PHALANX WORK-FOLDER and, if it has parts, --only."""
+    arguments = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    for name in ("home", "phalanx", "folder"):
+        arguments.add_argument(name)
+    if parts:
+        arguments.add_argument("--only", nargs="+", choices=parts, default=parts)
+    return arguments
 
-    def __init__(self, test):
+
+class Checks:
+    """A test on a cluster: counts what held and what did not."""
+
+    def __init__(self, test, options):
         self.test, self.count, self.problems = test, 0, []
+        self.options = options
+        self.cluster = Cluster(options.home, options.phalanx, options.folder)
+        self.client = self.cluster.client()
 
     def say(self, text):
         print(f"{self.test}: {text}", file=sys.stderr, flush=True)
@@ -258,14 +270,50 @@ class Checks:
         """A check, too: that it comes true in time."""
         return self.check(waited(condition, patience), f"after {patience} s still waiting for: {what}")
 
-    def clean_up(self, client, namespaces, cluster_queues, patience=60):
+    def refused(self, what, request, *words, status=422):
+        """That the API server refuses, with this status and a message that has all these words in it."""
+        try:
+            request()
+        except api_client.ApiError as refusal:
+            text = str(refusal)
+            lacking = [word for word in words if word not in text]
+            self.check(words and not lacking, f"{what}: {lacking} are not in the refusal: {text[:500]}")
+            self.check(refusal.status == status, f"{what}: status {refusal.status}: {text[:300]}")
+            self.check(text.isprintable(), f"{what}: the refusal has control characters in it: {text!r}")
+            return
+        self.check(False, f"{what}: is not refused")
+
+    def check_account(self, part, manager):
+        problem = manager.account_problem()
+        self.check(not problem, f"{part}: {problem}")
+
+    def check_rights(self, part):
+        """That no manager of this cluster was ever refused what it wanted, for lack of rights."""
+        refusals = list(rights.refusals(self.cluster.home))
+        self.check(not refusals, f"{part}: managers may not do what they want to: {refusals[:3]}")
+
+    def start(self, manager):
+        """Until it decides."""
+        manager.start()
+        self.wait(f"{manager.name} to be ready", manager.ready)
+        self.wait(f"{manager.name} to lead", manager.leads)
+
+    def run_parts(self, parts, only=()):
+        """The methods of these names, or some of them; says how long each took."""
+        for part in parts:
+            if not only or part in only:
+                begun = time.monotonic()
+                getattr(self, part.replace("-", "_"))()
+                self.say(f"{part}: {time.monotonic() - begun:.1f} s")
+
+    def clean_up(self, namespaces, cluster_queues, patience=60):
         """Removes them and what queue_objects made, while a manager still runs that lets them go."""
         paths = [f"/api/v1/namespaces/{name}" for name in namespaces]
         paths += [f"{KUEUE}/clusterqueues/{name}" for name in cluster_queues]
         paths += [f"{KUEUE}/resourceflavors/tas", f"{KUEUE}/topologies/default"]
         for path in paths:
-            client.remove(path)
-        self.wait("everything to be gone", lambda: not any(client.find(path) for path in paths), patience)
+            self.client.remove(path)
+        self.wait("everything to be gone", lambda: not any(self.client.find(path) for path in paths), patience)
 
     def conclude(self):
         print(f"{self.count} checks, {len(self.problems)} failed")

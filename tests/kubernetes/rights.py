@@ -73,11 +73,6 @@ def refusals(home):
         yield f"{event['verb']} {resource or event['requestURI']} {name} ({group or 'core'})"
 
 
-def first_refusal(home):
-    """\"\" if nothing was refused."""
-    return next(refusals(home), "")
-
-
 def rights_in(text):
     """(group, resource, verb) of every rule of a file like deploy/rbac.yaml."""
     for rule in re.split(r"^- (?=apiGroups:)", text, flags=re.MULTILINE)[1:]:
