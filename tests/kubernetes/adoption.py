@@ -150,7 +150,7 @@ class Adoption:
             "adoption: the waiting job does not go on with Kueue's Workload",
         )
         self.adopted_without_a_wish(space)
-        self.adopted_holds_its_place(space, wish)
+        self.adopted_holds_its_place(space)
         self.adopted_stops_and_starts(space, hosts["odd"])
         self.adopted_ends(space)
         for name in ("rack-1", "rack-2", "rack-3", "waiting", "odd"):
@@ -175,10 +175,10 @@ class Adoption:
         self.remove_job(space, "plain")
         self.wait("the job without a wish to go", lambda: self.workload_of(space, "plain") is None)
 
-    def adopted_holds_its_place(self, space, wish):
+    def adopted_holds_its_place(self, space):
         """Its rack is the first that would be taken, and nobody gets it. The other holds half of a rack."""
         for i in (1, 2, 3):
-            self.submit(space, manager_process.job(f"rack-{i}", 4, 8, "main", wish))
+            self.submit_gang(space, f"rack-{i}", 4, 8)
         for i in (1, 2):
             self.wait(f"rack-{i} to run", lambda i=i: self.runs(space, f"rack-{i}", 4))
         racks = sorted(self.nodes_of(space, f"rack-{i}")[0][:5] for i in (1, 2))
@@ -218,11 +218,11 @@ class Adoption:
         """What nobody may write to: everything but what waits and the statuses of queues."""
         found = {}
         for path in (f"{BATCH}/namespaces/{space}/jobs", f"/api/v1/namespaces/{space}/pods"):
-            for item in self.client.request("GET", path)["items"]:
+            for item in self.items(path):
                 meta = item["metadata"]
                 found[f"{path}/{meta['name']}"] = (meta["uid"], meta["resourceVersion"])
         for kind in (f"namespaces/{space}/workloads", "topologies", "resourceflavors", "clusterqueues"):
-            for item in self.client.request("GET", f"{KUEUE}/{kind}")["items"]:
+            for item in self.items(f"{KUEUE}/{kind}"):
                 meta = item["metadata"]
                 if holds(item, "Admitted") or kind in ("topologies", "resourceflavors"):
                     found[f"{kind}/{meta['name']}"] = (meta["uid"], meta["resourceVersion"])
@@ -239,7 +239,3 @@ class Adoption:
                 break
             last = now
         return last
-
-    def is_empty(self, space):
-        paths = [f"{KUEUE}/namespaces/{space}/workloads", f"/api/v1/namespaces/{space}/pods"]
-        return not any(self.client.request("GET", path)["items"] for path in paths)

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 import manager_process  # noqa: E402
 import trust_probe  # noqa: E402
+from cluster_objects import client_configs  # noqa: E402
 from fault import LEASE_SECONDS, Fault  # noqa: E402
 from fault_networks import NetworkSilent, NetworkSlow, WatchesCut  # noqa: E402
 from names import BATCH, CRDS, KUEUE, WEBHOOKS  # noqa: E402
@@ -140,21 +141,15 @@ class Crds(Fault):
             if crd["spec"]["group"] == "kueue.x-k8s.io" and crd["spec"].get("conversion", {}).get("webhook"):
                 yield f"{CRDS}/{crd['metadata']['name']}"
 
-    @staticmethod
-    def client_configurations(document):
-        if "webhooks" in document:
-            return [webhook["clientConfig"] for webhook in document["webhooks"]]
-        return [document["spec"]["conversion"]["webhook"]["clientConfig"]]
-
     def remove_authority(self, path):
         """As kubectl replace does: the whole document; once more if somebody was faster."""
 
         def replaced():
             document = self.run.ask(path)
-            for each in self.client_configurations(document):
+            for each in client_configs(document):
                 each.pop("caBundle", None)
             try:
-                left = self.client_configurations(self.run.client.request("PUT", path, document))
+                left = client_configs(self.run.client.request("PUT", path, document))
                 self.run.check(not any("caBundle" in each for each in left), f"{path}: the CA was not removed")
                 return True
             except api_client.ApiError as refusal:
@@ -166,7 +161,7 @@ class Crds(Fault):
 
     def trusted_again(self):
         documents = [self.run.ask(path) for path in self.paths]
-        return all(each.get("caBundle") for document in documents for each in self.client_configurations(document))
+        return all(each.get("caBundle") for document in documents for each in client_configs(document))
 
     def end(self):
         if self.run.wait("the managers to put the CA back everywhere", self.trusted_again, patience=90):

@@ -16,8 +16,7 @@ class Poison:
 
     def poison(self):
         space = "poison"
-        self.use_namespace(space)
-        self.make_queues(*manager_process.queue_objects(space))
+        self.use_queues(space)
         self.honest(space, "before")
         self.lives("one honest Job")
         for part in (
@@ -48,7 +47,7 @@ class Poison:
         gangs = {f"all-{i}": len(hosts) for i, hosts in enumerate(racks.values())}
         self.check(len(gangs) > 1, f"poison: there is no more than one rack: {racks}")
         for name, pods in gangs.items():
-            self.submit(space, manager_process.job(name, pods, 8, "main", {REQUIRED: RACK}))
+            self.submit_gang(space, name, pods, 8)
         for name, pods in gangs.items():
             self.wait(f"{name} to run beside the others", lambda n=name, p=pods: self.runs(space, n, p), 120)
         taken = sorted(host for name in gangs for host in self.nodes_of(space, name))
@@ -58,7 +57,7 @@ class Poison:
         self.wait("the gangs to be gone", lambda: not self.names_of_pods(space))
 
     def names_of_pods(self, space):
-        found = self.client.request("GET", f"/api/v1/namespaces/{space}/pods")["items"]
+        found = self.items(f"/api/v1/namespaces/{space}/pods")
         return {pod["metadata"]["name"] for pod in found}
 
     def invalid_objects(self, space):
@@ -125,7 +124,7 @@ class Poison:
         self.check(not forged, f"poison: somebody else wrote into the log: {forged}")
 
         def messages():
-            events = self.client.request("GET", f"/api/v1/namespaces/{space}/events")["items"]
+            events = self.items(f"/api/v1/namespaces/{space}/events")
             return [event["message"] for event in events if "Rejected" in event.get("message", "")]
 
         self.wait("an Event to tell it", messages)
@@ -179,7 +178,7 @@ class Poison:
         if any(owner["name"] == name for w in workloads for owner in w["metadata"].get("ownerReferences", [])):
             return True
         query = f"fieldSelector=involvedObject.kind%3DJob%2CinvolvedObject.name%3D{name}"
-        events = self.client.request("GET", f"/api/v1/namespaces/{space}/events?{query}")["items"]
+        events = self.items(f"/api/v1/namespaces/{space}/events?{query}")
         return any("phalanx" in str(event.get("source")) + event.get("reportingComponent", "") for event in events)
 
     def absurd_jobs(self, space):
@@ -263,7 +262,7 @@ class Poison:
         client.close()
 
     def remove_poison(self, space):
-        jobs = self.client.request("GET", f"{BATCH}/namespaces/{space}/jobs")["items"]
+        jobs = self.items(f"{BATCH}/namespaces/{space}/jobs")
         for document in jobs:
             self.remove_job(space, document["metadata"]["name"])
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

@@ -32,14 +32,13 @@ class Tenants:
 
     def tenants(self):
         for space in ("neighbour", "tenant", "powerful"):
-            self.use_namespace(space)
-            self.make_queues(*manager_process.queue_objects(space))
+            self.use_queues(space)
         selector = {"matchLabels": {"kubernetes.io/metadata.name": "neighbour"}}
         collection, document = manager_process.cluster_queue("reserved", AMOUNTS)
         document["spec"]["namespaceSelector"] = selector
         self.make_queues((collection, document), manager_process.local_queue("tenant", "reserved", "reserved"))
         self.make_queues(manager_process.local_queue("neighbour", "private", "all"))
-        self.submit("neighbour", manager_process.job("theirs", 2, 8, "main", {REQUIRED: RACK}))
+        self.submit_gang("neighbour", "theirs", 2, 8)
         self.wait("the neighbour's Job to run", lambda: self.runs("neighbour", "theirs", 2))
         user = self.tenant("tenant")
         self.rights(user)

@@ -12,6 +12,7 @@ import urllib.request
 
 import hosted_deployment
 import manager_process
+from cluster_objects import client_configs
 
 NAMESPACE = "kueue-system"
 SELECTOR = "control-plane=controller-manager"
@@ -40,12 +41,9 @@ class Kueue(hosted_deployment.Program):
     def _adapt(self, document):
         if document["kind"] == "Service" and document["metadata"]["name"] == "kueue-webhook-service":
             document["spec"] = {"type": "ExternalName", "externalName": "127.0.0.1"}
-        configs = [webhook["clientConfig"] for webhook in document.get("webhooks", [])]
-        conversion = document.get("spec", {}).get("conversion", {})
-        if "webhook" in conversion:
-            configs.append(conversion["webhook"]["clientConfig"])
-        for config in configs:
-            config["service"]["port"] = self.webhook
+        if "webhooks" in document or "webhook" in document.get("spec", {}).get("conversion", {}):
+            for config in client_configs(document):
+                config["service"]["port"] = self.webhook
 
     def write_configuration(self):
         fields = {

@@ -5,7 +5,6 @@ import urllib.request
 
 import manager_process
 from manager_process import waited
-from names import RACK, REQUIRED
 
 # One of each sort; docs/reference/metrics.md has all, and a unit test that it does.
 SERIES = [
@@ -30,9 +29,8 @@ class Observability:
 
     def observability(self):
         space = "observability"
-        self.use_namespace(space)
-        self.make_queues(*manager_process.queue_objects(space))
-        self.submit(space, manager_process.job("one", 4, 4, "main", {REQUIRED: RACK}))
+        self.use_queues(space)
+        self.submit_gang(space, "one", 4, 4)
         self.wait("the gang to run", lambda: self.runs(space, "one", 4))
         self.shown_to_whom()
         self.shown_what(space)
