@@ -8,7 +8,6 @@ type ExternalName, on a port of this machine.
 import base64
 import json
 import os
-import urllib.request
 
 import hosted_deployment
 import manager_process
@@ -74,17 +73,12 @@ class Kueue(hosted_deployment.Program):
         """The Secret with the certificates is mounted into its folder, as a kubelet would."""
         secret = self.client.find(SECRET) or {}
         for name, content in (secret.get("data") or {}).items():
-            path, wanted = f"{self.certificates}/{name}", base64.b64decode(content)
+            path, wanted = f"{self.certificates}/{name}", base64.b64decode(content).decode()
             if os.path.exists(path):
-                with open(path, "rb") as file:
+                with open(path, encoding="utf-8") as file:
                     if file.read() == wanted:
                         continue
-            with open(f"{path}.part", "wb") as file:
-                file.write(wanted)
-            os.rename(f"{path}.part", path)
+            manager_process.replace_file(path, wanted)
 
     def ready(self):
-        try:
-            return urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz", timeout=2).status == 200
-        except OSError:
-            return False
+        return manager_process.is_ready(self.health)

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -30,6 +31,21 @@ signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
 def free_port():
     """One that stays free for a replica between two of its lives (free-ports says why)."""
     return int(subprocess.check_output([f"{HERE}/free-ports", "1"]))
+
+
+def is_ready(port):
+    """Whether somebody says so at /readyz."""
+    try:
+        return urllib.request.urlopen(f"http://127.0.0.1:{port}/readyz", timeout=2).status == 200
+    except OSError:
+        return False
+
+
+def replace_file(path, text):
+    """As a whole, as a kubelet does with what it mounts."""
+    with open(f"{path}.part", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.rename(f"{path}.part", path)
 
 
 def built(*words):
@@ -118,11 +134,9 @@ class Cluster:
         return path
 
     def write_configuration(self, name, fields):
-        """Returns the file; it is replaced as a whole, as a mounted ConfigMap is."""
+        """Returns the file."""
         path = f"{self.folder}/{name}.yaml"
-        with open(f"{path}.part", "w", encoding="utf-8") as file:
-            file.write(f"apiVersion: config.phalanx.dev/v1\nkind: Configuration\n{fields}")
-        os.rename(f"{path}.part", path)
+        replace_file(path, f"apiVersion: config.phalanx.dev/v1\nkind: Configuration\n{fields}")
         return path
 
 
@@ -167,16 +181,19 @@ class Manager:
             return log.read()
 
     def ready(self):
-        try:
-            return urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz", timeout=2).status == 200
-        except OSError:
-            return False
+        return is_ready(self.health)
 
     def ready_ms(self):
         return int(re.search(r"^ready in (\d+) ms$", self.said(), re.MULTILINE).group(1))
 
     def leads(self):
         return "leads: decides from here on" in self.said()
+
+    def connect(self):
+        """TLS to its webhooks, whatever certificate it shows."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        return context.wrap_socket(socket.create_connection(("127.0.0.1", self.webhook), timeout=10))
 
     def ask(self, path, token=None, method="GET"):
         """Of its metrics endpoint: the status and the text. Without a token as nobody; with True as the observer."""

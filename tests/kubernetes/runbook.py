@@ -120,3 +120,30 @@ class Shell:
         except (BrokenPipeError, subprocess.TimeoutExpired):
             self.kill()
         self._log.close()
+
+
+class Reader:
+    """Who follows a page on the cluster of a test, with these variables and with programs of this folder."""
+
+    def __init__(self, test, programs, variables):
+        cluster, self._test = test.cluster, test
+        folder = f"{cluster.folder}/reader"
+        os.makedirs(folder)
+        path = f"{programs}:{cluster.servers}:{os.environ['PATH']}"
+        environment = {"PATH": path, "HOME": folder, "KUBECONFIG": cluster.kubeconfig, **variables}
+        self._shell = Shell(folder, environment, f"{cluster.folder}/reader.log")
+
+    def blocks(self, page):
+        """Those of the page; each has its time from when it is asked for."""
+        for block in blocks_of(page):
+            self._shell.begin_block()
+            yield block
+        self._shell.end()
+
+    def run(self, block, command):
+        """A check of the test, that it succeeds. Returns what it said."""
+        self._test.say(f"$ {command}")
+        code, said = self._shell.run(command)
+        self._test.client.close()  # the server may have done so, if that took a while
+        self._test.check(code == 0, f"{block.heading}: {command}: exit code {code}: {said}")
+        return said
