@@ -14,6 +14,7 @@ import time
 import urllib.parse
 
 MOST_IDLE = 20  # seconds
+NO_ANSWER = (OSError, http.client.HTTPException)
 
 
 class ApiError(Exception):
@@ -63,7 +64,7 @@ class Client:
     def request(self, method, path, body=None, content_type="application/json", accept="application/json"):
         """Sends a document, or bytes as they are, and returns the answer as a document.
 
-        Raises ApiError, or OSError and its like if there is no answer.
+        Raises ApiError, or one of NO_ANSWER.
         """
         # A server closes connections that nobody used for a while, and a request may cross that.
         if time.monotonic() > self._used + MOST_IDLE:
@@ -74,7 +75,7 @@ class Client:
         try:
             response = self._send(self._connection, method, path, body, content_type, accept)
             text = response.read()
-        except (OSError, http.client.HTTPException):
+        except NO_ANSWER:
             self.close()
             raise
         return _document(response, text)
@@ -124,6 +125,23 @@ class Client:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+
+def passes(problem):
+    """Whether that is a server's which may soon have an answer."""
+    return not isinstance(problem, ApiError) or problem.status >= 500 or problem.status == 429
+
+
+def insist(request, patience, again=passes):
+    """What it returns, as soon as it meets no problem that passes; after so many seconds the problem is raised."""
+    deadline = time.monotonic() + patience
+    while True:
+        try:
+            return request()
+        except (*NO_ANSWER, ApiError) as problem:
+            if time.monotonic() > deadline or not again(problem):
+                raise
+        time.sleep(0.2)
 
 
 def _document(response, text):

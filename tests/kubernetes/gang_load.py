@@ -6,7 +6,6 @@ would build from the objects, and none of them lacked a right or ended by itself
 """
 
 import collections
-import http.client
 import sys
 import threading
 import time
@@ -14,11 +13,11 @@ import time
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 import manager_process  # noqa: E402
+from api_client import NO_ANSWER, ApiError  # noqa: E402
 from names import BATCH, BLOCK, GPU, INDEX, JOB_NAME, KUEUE, LEASE_PATH, RACK  # noqa: E402
 
 GPUS_OF_A_NODE = 8
 LEASE_SECONDS = 3  # shorter than anybody would want it, so that much happens in little time
-NO_ANSWER = (OSError, http.client.HTTPException)
 MOST_SECONDS_OF_A_POD = 15  # far more than any runs for
 CRASHES = ("internal fault", "terminate called", "Sanitizer")
 
@@ -43,7 +42,7 @@ class Sampler(threading.Thread):
             while not self.over.wait(0.2):
                 try:
                     self._look()
-                except (*NO_ANSWER, api_client.ApiError):
+                except (*NO_ANSWER, ApiError):
                     pass  # an API server that is away is part of some tests; who never looked has checked nothing
         except Exception as problem:  # whatever it is, failure() tells it
             self._failure = problem
@@ -130,34 +129,19 @@ class Run(manager_process.Checks):
 
     def persist(self, path, document, client=None, refusals=None):
         """Creates it, as often as it takes: without a manager nobody answers the webhooks."""
-        deadline = time.monotonic() + 120  # a CA that somebody removed is back after a minute at most
-        while True:
-            try:
-                return (client or self.client).ensure(path, document)
-            except api_client.ApiError as refusal:
-                passing = "webhook" in str(refusal) or refusal.status >= 500 or refusal.status == 429
-                if time.monotonic() > deadline or not passing:
-                    raise
-                if refusals is not None and "webhook" in str(refusal):
-                    refusals.append(str(refusal))
-            except NO_ANSWER:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(0.2)
+
+        def again(problem):
+            webhook = isinstance(problem, ApiError) and "webhook" in str(problem)
+            if webhook and refusals is not None:
+                refusals.append(str(problem))
+            return webhook or api_client.passes(problem)
+
+        # A CA that somebody removed is back after a minute at most.
+        return api_client.insist(lambda: (client or self.client).ensure(path, document), 120, again)
 
     def ask(self, path):
         """What is there, as soon as the API server answers."""
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                return self.client.request("GET", path)
-            except api_client.ApiError as refusal:
-                if time.monotonic() > deadline or (refusal.status < 500 and refusal.status != 429):
-                    raise
-            except NO_ANSWER:
-                if time.monotonic() > deadline:
-                    raise
-            time.sleep(0.2)
+        return api_client.insist(lambda: self.client.request("GET", path), 60)
 
     def jobs(self, namespace):
         return self.ask(f"{BATCH}/namespaces/{namespace}/jobs")["items"]
@@ -180,7 +164,7 @@ class Run(manager_process.Checks):
                 touched = {"metadata": {"annotations": {"test.example.com/reminded": f"{now:.0f}"}}}
                 try:
                     self.client.patch(f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}", touched)
-                except (*NO_ANSWER, api_client.ApiError):
+                except (*NO_ANSWER, ApiError):
                     pass  # it is reminded again
 
     def leader(self, managers):

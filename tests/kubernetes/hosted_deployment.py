@@ -31,7 +31,7 @@ class HostedDeployment(threading.Thread):
             try:
                 with self.lock:
                     self._look()
-            except (OSError, api_client.ApiError):
+            except (*api_client.NO_ANSWER, api_client.ApiError):
                 pass  # an API server that is busy; the next look comes soon
             time.sleep(0.2)
 

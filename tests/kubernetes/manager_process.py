@@ -23,6 +23,7 @@ import api_client  # noqa: E402
 import rights  # noqa: E402
 from names import AMOUNTS, BLOCK, GPU, GROUP, HOST, KUEUE, LEASE_PATH, QUEUE_LABEL, RACK, RBAC  # noqa: E402
 
+SHORT_LEASE = "leaderElection: {leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 1s}\n"  # not to wait for long
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped"))
@@ -97,8 +98,7 @@ class Cluster:
     def write_kubeconfig(self, account="phalanx-system/phalanx", path=None):
         """With the rights of a ServiceAccount; by default for managers. Returns the file."""
         path = path or self.manager_kubeconfig
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self.control_plane("kubeconfig", account))
+        replace_file(path, self.control_plane("kubeconfig", account))
         return path
 
     def pid_of(self, program):

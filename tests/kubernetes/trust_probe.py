@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import http.client
 import socket
 import ssl
 import sys
@@ -33,7 +32,7 @@ class TrustProbe(threading.Thread):
     def _call(self):
         try:
             trusted = self._trusted()
-        except (OSError, http.client.HTTPException, api_client.ApiError, KeyError):
+        except (*api_client.NO_ANSWER, api_client.ApiError, KeyError):
             return  # who is not registered is not called
         try:
             self._shake_hands(trusted)
