@@ -7,7 +7,6 @@
 
 #include "base/json_path.h"
 #include "core/names.h"
-#include "topology/assignment_encoding.h"
 
 namespace phalanx::admission {
 namespace {
@@ -151,14 +150,32 @@ std::string path_of_assignment(size_t index) {
   return fmt::format("status.admission.podSetAssignments[{}].topologyAssignment", index);
 }
 
-void convert_assignments(json::object* status, std::string_view version) {
+// What one assignment may have where others have taken their part.
+topology::AssignmentSize most_of_one(const topology::AssignmentSize& left) {
+  topology::AssignmentSize most;
+  most.domains = std::min(most.domains, left.domains);
+  most.values = std::min(most.values, left.values);
+  most.text_bytes = std::min(most.text_bytes, left.text_bytes);
+  return most;
+}
+
+void take_from(topology::AssignmentSize& left, const topology::AssignmentSize& size) {
+  left.domains -= size.domains;
+  left.values -= size.values;
+  left.text_bytes -= size.text_bytes;
+}
+
+void convert_assignments(json::object* status, std::string_view version,
+                         topology::AssignmentSize& left) {
   json::array* assignments = find_list(find_object(status, "admission"), "podSetAssignments");
   if (assignments == nullptr) return;
   for (size_t i = 0; i < assignments->size(); ++i) {
     json::object* assignment = (*assignments)[i].if_object();
     if (find_object(assignment, "topologyAssignment") == nullptr) continue;
     json::value& place = (*assignment)["topologyAssignment"];
-    if (auto converted = convert_assignment(place, version, path_of_assignment(i))) {
+    auto converted = i < kMostPodSets ? convert_assignment(place, version, "", left)
+                                      : fail("belongs to none of the pod sets");
+    if (converted) {
       place = std::move(*converted);
     } else {
       remove_field(assignment, "topologyAssignment");
@@ -174,14 +191,12 @@ void workload_up(json::object& document) {
   if (json::object* spec = find_object(&document, "spec")) priority_class_up(*spec);
   json::object* status = find_object(&document, "status");
   rename_field(status, kMisspelled, kWellSpelled);
-  convert_assignments(status, kStoredVersion);
 }
 
 void workload_down(json::object& document) {
   if (json::object* spec = find_object(&document, "spec")) priority_class_down(*spec);
   json::object* status = find_object(&document, "status");
   rename_field(status, kWellSpelled, kMisspelled);
-  convert_assignments(status, kOlderVersion);
 }
 
 using Convert = void (*)(json::object& document);
@@ -221,23 +236,51 @@ bool versions_differ(std::string_view kind) {
 }
 
 json::value convert_plainly(std::string_view kind, json::value document, std::string_view version) {
+  topology::AssignmentSize left = kMostAssignments;
+  return convert_plainly(kind, std::move(document), version, left);
+}
+
+json::value convert_plainly(std::string_view kind, json::value document, std::string_view version,
+                            topology::AssignmentSize& left) {
   if (!document.is_object() || version_of(document) == version) return document;
   if (const KindConversion* found = find_conversion(kind)) {
     const Convert step = version == kStoredVersion ? found->up : found->down;
     if (step != nullptr) step(document.get_object());
+  }
+  if (kind == "Workload") {
+    convert_assignments(find_object(&document.get_object(), "status"), version, left);
   }
   document.get_object()["apiVersion"] = fmt::format("{}/{}", core::names::kKueueGroup, version);
   return document;
 }
 
 Result<json::value> convert_assignment(const json::value& assignment, std::string_view version,
-                                       std::string_view path) {
+                                       std::string_view path, topology::AssignmentSize& left) {
   ASSIGN_OR_RETURN(const api::TopologyAssignment decoded,
-                   topology::decode_assignment(assignment, path));
+                   topology::decode_assignment(assignment, path, most_of_one(left)));
+  take_from(left, topology::size_of(decoded));
   if (version == kOlderVersion) return topology::encode_v1beta1(decoded);
   auto encoded = topology::encode_v1beta2(decoded);
   if (!encoded) return within(std::string(path), std::move(encoded).error());
   return encoded;
+}
+
+std::vector<Problem> problems_of_assignments(const json::value& document) {
+  ProblemList problems;
+  const json::array* assignments = array_at(document, {"status", "admission", "podSetAssignments"});
+  topology::AssignmentSize left = kMostAssignments;
+  for (size_t i = 0; assignments != nullptr && i < assignments->size() && !problems.full(); ++i) {
+    const json::value* assignment = find_at((*assignments)[i], {"topologyAssignment"});
+    if (assignment == nullptr) continue;
+    const auto size =
+        topology::measure_assignment(*assignment, path_of_assignment(i), most_of_one(left));
+    if (size) {
+      take_from(left, *size);
+    } else {
+      problems.add("", size.error().message);
+    }
+  }
+  return std::move(problems).take();
 }
 
 std::vector<Problem> problems_of_older(std::string_view kind, const json::value& document) {
@@ -247,14 +290,7 @@ std::vector<Problem> problems_of_older(std::string_view kind, const json::value&
     problems.add("spec.admissionChecks",
                  "excludes spec.admissionChecksStrategy; keep the strategy only");
   }
-  const json::array* assignments = array_at(document, {"status", "admission", "podSetAssignments"});
-  if (kind != "Workload" || assignments == nullptr) return std::move(problems).take();
-  for (size_t i = 0; i < assignments->size(); ++i) {
-    const json::value* assignment = find_at((*assignments)[i], {"topologyAssignment"});
-    if (assignment == nullptr) continue;
-    const auto converted = convert_assignment(*assignment, kStoredVersion, path_of_assignment(i));
-    if (!converted) problems.add("", converted.error().message);
-  }
+  if (kind == "Workload") problems.add_all(problems_of_assignments(document));
   return std::move(problems).take();
 }
 

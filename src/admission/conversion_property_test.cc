@@ -34,7 +34,8 @@ json::value canonical(json::value document) {
   for (json::value& element : *list) {
     json::value* assignment = find_at(element, {"topologyAssignment"});
     if (assignment == nullptr) continue;
-    if (auto spelled = convert_assignment(*assignment, version_of(document), "")) {
+    topology::AssignmentSize left = kMostAssignments;
+    if (auto spelled = convert_assignment(*assignment, version_of(document), "", left)) {
       *assignment = std::move(*spelled);
     }
   }

@@ -22,7 +22,7 @@ std::string take_annotation(json::value& document) {
   std::string text(string_field(*annotations, kConversionAnnotation));
   set_or_erase(*annotations, kConversionAnnotation, nullptr);
   if (annotations->empty()) erase_at(document, {"metadata", "annotations"});
-  return text;
+  return text.size() <= kMostAnnotationBytes ? text : "";  // no API server has stored more
 }
 
 void put_annotation(json::value& document, const ConversionNotes& notes, std::string_view version) {
@@ -98,20 +98,21 @@ void put_notes(json::value& document, const ConversionNotes& notes, std::string_
 
 // Topology assignments may be most of a document, and take long to write: they are taken out,
 // converted once, and put in again at the end. One that cannot be converted stays in, and is left
-// out by the plain conversion.
+// out by the plain conversion: into what the others leave it does not fit either.
 struct ConvertedAssignment {
   size_t index = 0;  // in podSetAssignments
   json::value assignment;
 };
 
-std::vector<ConvertedAssignment> take_assignments(json::value& document, std::string_view version) {
+std::vector<ConvertedAssignment> take_assignments(json::value& document, std::string_view version,
+                                                  topology::AssignmentSize& left) {
   std::vector<ConvertedAssignment> taken;
   json::array* list = array_at(document, {"status", "admission", "podSetAssignments"});
   if (list == nullptr) return taken;
-  for (size_t i = 0; i < list->size(); ++i) {
+  for (size_t i = 0; i < std::min(list->size(), kMostPodSets); ++i) {
     const json::object* assignment = object_at((*list)[i], {"topologyAssignment"});
     if (assignment == nullptr) continue;
-    auto converted = convert_assignment(*assignment, version, "");
+    auto converted = convert_assignment(*assignment, version, "", left);
     if (!converted) continue;
     taken.push_back({i, std::move(*converted)});
     erase_at((*list)[i], {"topologyAssignment"});
@@ -141,12 +142,14 @@ struct Restored {
 // Gives notes back to a plainly converted document.
 class Restorer {
  public:
-  // `looks` is the document in the version from which it was converted.
+  // `looks` is the document in the version from which it was converted, and neither has the
+  // assignments that were taken out; `left` is what these leave.
   Restorer(std::string_view kind, const json::value& plain, const json::value& looks,
-           const Schema& own_schema, const Schema& schema)
+           const topology::AssignmentSize& left, const Schema& own_schema, const Schema& schema)
       : kind_(kind),
         plain_(plain),
         looks_(looks),
+        left_(left),
         own_schema_(own_schema),
         schema_(schema),
         problems_(schema.validate(plain)) {}
@@ -169,8 +172,13 @@ class Restorer {
 
  private:
   [[nodiscard]] bool is_possible(json::value& document) const {
+    // A note with an assignment that can be converted contradicts the document. There is none
+    // unless somebody made it up or has just edited the document, so few are worth their cost.
+    if (expanded_ > topology::kMaxValues) return false;
     schema_.prune(document);
-    json::value back = convert_plainly(kind_, document, version_of(looks_));
+    topology::AssignmentSize left = left_;
+    json::value back = convert_plainly(kind_, document, version_of(looks_), left);
+    expanded_ += left_.values - left.values;
     own_schema_.prune(back);
     if (back != looks_) return false;
     return std::ranges::all_of(schema_.validate(document), [&](const Problem& problem) {
@@ -181,9 +189,11 @@ class Restorer {
   std::string_view kind_;
   const json::value& plain_;
   const json::value& looks_;
+  topology::AssignmentSize left_;
   const Schema& own_schema_;
   const Schema& schema_;
   std::vector<Problem> problems_;  // of the plain document
+  mutable size_t expanded_ = 0;    // values of assignments so far
 };
 
 std::string_view annotation_of(const json::value* document) {
@@ -202,8 +212,9 @@ json::value convert_without_loss(std::string_view kind, json::value document,
   const std::string own_version(version_of(document));
   const ConversionNotes notes = take_notes(document, version);
   own_schema.prune(document);
-  auto assignments = take_assignments(document, version);
-  json::value converted = convert_plainly(kind, document, version);
+  topology::AssignmentSize left = kMostAssignments;
+  auto assignments = take_assignments(document, version, left);
+  json::value converted = convert_plainly(kind, document, version, left);
   schema.prune(converted);
   json::value looks = convert_plainly(kind, converted, own_version);
   own_schema.prune(looks);
@@ -211,10 +222,10 @@ json::value convert_without_loss(std::string_view kind, json::value document,
   // cannot bring back.
   ConversionNotes losses = find_losses(document, looks);
   if (!losses.empty()) {
-    losses = Restorer(kind, looks, converted, schema, own_schema).restore(losses).notes;
+    losses = Restorer(kind, looks, converted, left, schema, own_schema).restore(losses).notes;
   }
   if (!notes.empty()) {
-    converted = Restorer(kind, converted, looks, own_schema, schema).restore(notes).document;
+    converted = Restorer(kind, converted, looks, left, own_schema, schema).restore(notes).document;
   }
   put_assignments(converted, std::move(assignments));
   put_notes(converted, losses, own_version);

@@ -1,6 +1,7 @@
 #include "admission/review.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/base64.h"
 #include "base/json_path.h"
@@ -182,18 +183,16 @@ std::string write_decision(const Review& review, const Decision& decision) {
                                       {"response", std::move(response)}});
 }
 
-std::string write_conversion(const std::string& uid, Result<json::array> converted) {
-  json::object response{{"uid", uid}};
-  if (converted) {
-    response["convertedObjects"] = std::move(*converted);
-    response["result"] = json::object{{"status", "Success"}};
-  } else {
-    response["convertedObjects"] = json::array();
-    response["result"] = json::object{{"status", "Failed"}, {"message", converted.error().message}};
-  }
-  return json::serialize(json::object{{"apiVersion", kConversionVersion},
-                                      {"kind", kConversionKind},
-                                      {"response", std::move(response)}});
+std::string write_conversion(const std::string& uid,
+                             const Result<std::vector<std::string>>& converted) {
+  json::object result{{"status", converted ? "Success" : "Failed"}};
+  if (!converted) result["message"] = converted.error().message;
+  std::string text = fmt::format(
+      R"({{"apiVersion":"{}","kind":"{}","response":{{"uid":{},"result":{},"convertedObjects":[)",
+      kConversionVersion, kConversionKind, json::serialize(json::value(uid)),
+      json::serialize(result));
+  if (converted) text += fmt::format("{}", fmt::join(*converted, ","));
+  return text + "]}}";
 }
 
 }  // namespace phalanx::admission

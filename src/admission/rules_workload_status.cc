@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 
+#include "admission/conversion.h"
 #include "admission/rules.h"
 #include "base/quantity.h"
 #include "core/names.h"
@@ -81,12 +82,16 @@ void check_admission(const Place& workload, ProblemList& problems) {
       check_usage(assignment, problems);
     }
   }
+  ProblemList of_slices;
   for (const Place& assignment : assignments.elements()) {
     const Place topology = assignment["topologyAssignment"];
     for (const Place& slice : topology["slices"].elements()) {
-      check_slice(slice, topology["levels"].size(), problems);
+      check_slice(slice, topology["levels"].size(), of_slices);
     }
   }
+  // What could not be shown in v1beta1 must not be written.
+  if (of_slices.empty()) of_slices.add_all(problems_of_assignments(*workload.value()));
+  problems.add_all(std::move(of_slices).take());
 }
 
 void check_reclaimable_pods(const Place& workload, ProblemList& problems) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "admission/conversion.h"
 #include "admission/document.h"
@@ -21,6 +22,10 @@ constexpr size_t kMebibyte = size_t{1} << 20;
 constexpr size_t kMostReviewBytes = 8 * kMebibyte;
 // A page of a list is converted at once: 500 objects, if it was kubectl that asked.
 constexpr size_t kMostConversionBytes = 64 * kMebibyte;
+
+// Of all objects together. Assignments may be a hundred times as large in v1beta1, and one object
+// may become two thirds of this.
+constexpr size_t kMostAnswerBytes = 256 * kMebibyte;
 
 // Of one object: API servers write no object of more than 3 MiB, and those that people write have
 // some thousands.
@@ -152,21 +157,30 @@ Result<json::value> convert_object(const KueueAdmission& kueue, json::value obje
   return converted;
 }
 
-Result<json::array> convert_all(const KueueAdmission& kueue, ConversionRequest& request) {
+// What becomes too large together is refused and not left out: each object alone is as it should
+// be, and whoever got it without its assignments would write it back without them.
+Result<std::vector<std::string>> convert_all(const KueueAdmission& kueue,
+                                             ConversionRequest& request) {
   if (request.group != core::names::kKueueGroup) {
     return fail(
         fmt::format("desiredAPIVersion: {}/{} is not converted to here; only versions of "
                     "{} are",
                     request.group, request.version, core::names::kKueueGroup));
   }
-  json::array all;
+  std::vector<std::string> all;
   all.reserve(request.objects.size());
+  size_t bytes = 0;
   for (json::value& object : request.objects) {
-    auto converted = convert_object(kueue, std::move(object), request);
-    if (!converted) {
-      return within(fmt::format("objects[{}]", all.size()), std::move(converted).error());
+    const auto converted = convert_object(kueue, std::exchange(object, nullptr), request);
+    if (!converted) return within(fmt::format("objects[{}]", all.size()), converted.error());
+    all.push_back(json::serialize(*converted));
+    bytes += all.back().size();
+    if (bytes > kMostAnswerBytes) {
+      return fail(
+          fmt::format("objects[{}]: makes the answer longer than {} bytes; ask for fewer "
+                      "objects at a time",
+                      all.size() - 1, kMostAnswerBytes));
     }
-    all.push_back(std::move(*converted));
   }
   return all;
 }

@@ -232,6 +232,38 @@ TEST(ConvertTest, AllOrNothing) {
             std::string::npos);
 }
 
+// 100 000 domains with names of 1000 characters together, in less than two kilobytes.
+json::value large_when_converted() {
+  json::array levels;
+  json::array values;
+  for (int level = 0; level < 16; ++level) {
+    levels.emplace_back("level-" + std::to_string(level));
+    values.push_back(json::object{{"universal", std::string(63, 'x')}});
+  }
+  json::value workload = good_with(
+      "Workload", "status: {admission: {clusterQueue: q, podSetAssignments: [{name: main}]}}");
+  json::value& assignment = workload.at("status").at("admission").at("podSetAssignments").at(0);
+  assignment.as_object()["topologyAssignment"] =
+      json::object{{"levels", std::move(levels)},
+                   {"slices", json::array{{{"domainCount", 100'000},
+                                           {"valuesPerLevel", std::move(values)},
+                                           {"podCounts", json::object{{"universal", 1}}}}}}};
+  return workload;
+}
+
+TEST(ConvertTest, TheAnswerIsBounded) {
+  const json::value workload = large_when_converted();
+  const HttpAnswer two =
+      answer(kConvertPath, conversion_text("kueue.x-k8s.io/v1beta1", {workload, workload}));
+  EXPECT_NE(two.body.find(R"("status":"Success")"), std::string::npos);
+  EXPECT_GT(two.body.size(), 200'000'000);
+  const HttpAnswer three = answer(
+      kConvertPath, conversion_text("kueue.x-k8s.io/v1beta1", {workload, workload, workload}));
+  EXPECT_NE(three.body.find("objects[2]: makes the answer longer than 268435456 bytes; ask for"),
+            std::string::npos)
+      << three.body.substr(0, 1000);
+}
+
 int status_of(std::string_view path, std::string_view body) {
   const HttpAnswer answered = answer(path, body);
   const auto document = parse_json(answered.body);

@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <functional>
-#include <limits>
-#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -13,82 +10,12 @@
 #include <vector>
 
 #include "base/check.h"
+#include "topology/assignment_limits.h"
 
 namespace phalanx::topology {
 namespace {
 
 using Domains = std::span<const api::DomainAssignment>;
-
-constexpr int64_t kMaxPods = std::numeric_limits<int32_t>::max();
-
-// Whether the byte is inside a UTF-8 character, not its first.
-bool continues_character(char byte) {
-  return (static_cast<unsigned char>(byte) & 0xc0) == 0x80;
-}
-
-// The path is asked for only when there is something to report: building 100 000 of them costs
-// more than checking the values.
-template <typename Path>
-void check_length(std::string_view text, size_t longest, DecodeStatus& status, Path path) {
-  const auto length = std::ranges::count_if(text, std::not_fn(continues_character));
-  if (static_cast<size_t>(length) <= longest) return;
-  status.report(path(),
-                fmt::format("has {} characters, but at most {} are allowed", length, longest));
-}
-
-void check_levels(const std::vector<std::string>& levels, const JsonReader& reader) {
-  if (levels.empty() || levels.size() > kMaxLevels) {
-    reader.report("levels", fmt::format("has {} elements, but must have between 1 and {}",
-                                        levels.size(), kMaxLevels));
-  }
-  for (size_t i = 0; i < levels.size(); ++i) {
-    check_length(levels[i], kMaxLevelLength, reader.status(),
-                 [&] { return fmt::format("{}[{}]", reader.path_of("levels"), i); });
-  }
-}
-
-// Reports at a field of the reader that the assignment would become too large.
-void check_total(size_t domains, size_t levels, const JsonReader& reader, std::string_view field) {
-  if (domains <= kMaxDomains && domains * levels <= kMaxValues) return;
-  reader.report(field, fmt::format("makes it {} domains of {} levels, but an assignment has at "
-                                   "most {} domains and {} values",
-                                   domains, levels, kMaxDomains, kMaxValues));
-}
-
-void check_domains(const api::TopologyAssignment& assignment, const JsonReader& reader) {
-  DecodeStatus& status = reader.status();
-  check_total(assignment.domains.size(), assignment.levels.size(), reader, "domains");
-  for (size_t i = 0; i < assignment.domains.size() && status.ok(); ++i) {
-    const auto& [values, count] = assignment.domains[i];
-    const auto path = [&](std::string_view field) {
-      return fmt::format("{}[{}].{}", reader.path_of("domains"), i, field);
-    };
-    if (values.size() != assignment.levels.size()) {
-      status.report(path("values"), fmt::format("has {} elements, but there are {} levels",
-                                                values.size(), assignment.levels.size()));
-    }
-    for (size_t level = 0; level < values.size(); ++level) {
-      check_length(values[level], kMaxValueLength, status,
-                   [&] { return fmt::format("{}[{}]", path("values"), level); });
-    }
-    if (count < 1) {
-      status.report(path("count"), fmt::format("is {}, but must be at least 1", count));
-    }
-  }
-}
-
-// The bytes of the text inside its JSON quotes, as boost::json writes it.
-size_t escaped_size(std::string_view text) {
-  size_t size = text.size();
-  for (const char byte : text) {
-    if (std::string_view("\"\\\b\f\n\r\t").contains(byte)) {
-      size += 1;
-    } else if (static_cast<unsigned char>(byte) < 0x20) {
-      size += std::string_view("u0001").size();
-    }
-  }
-  return size;
-}
 
 size_t digits_of(size_t number) {
   size_t digits = 1;
@@ -330,125 +257,6 @@ json::object encode_slice(Domains domains) {
           {"podCounts", std::move(pod_counts)}};
 }
 
-void require(const JsonReader& reader, std::initializer_list<std::string_view> fields) {
-  reader.allow_only(fields);
-  for (const std::string_view field : fields) {
-    if (!reader.has(field)) reader.report(field, "is required");
-  }
-}
-
-void read_domains(const JsonReader& reader, api::TopologyAssignment& assignment) {
-  reader.each("domains", [&](const json::value& value, const std::string& path) {
-    const JsonReader domain(&value, path, reader.status());
-    require(domain, {"values", "count"});
-    assignment.domains.push_back(
-        {domain.strings("values"), static_cast<int32_t>(domain.integer("count", 1, 1, kMaxPods))});
-  });
-  if (reader.status().ok()) check_domains(assignment, reader);
-}
-
-// The list of a field that must have `size` elements; reports and gives nullptr if it has not.
-const json::array* read_list(const JsonReader& reader, std::string_view name, size_t size,
-                             std::string_view size_reason) {
-  const json::value* field = reader.find(name);
-  const json::array* list = field == nullptr ? nullptr : field->if_array();
-  if (list == nullptr) {
-    reader.report(name, field == nullptr ? "is required" : "must be a list");
-  } else if (list->size() != size) {
-    reader.report(name, fmt::format("has {} elements, but {} {}", list->size(), size_reason, size));
-  }
-  return reader.status().ok() ? list : nullptr;
-}
-
-// Whether `universal` is the one of the two fields that is set.
-bool is_universal(const JsonReader& reader) {
-  reader.allow_only({"universal", "individual"});
-  const bool universal = reader.has("universal");
-  if (universal == reader.has("individual")) {
-    reader.status().report(reader.path(), "must have exactly one of universal and individual");
-  }
-  return universal;
-}
-
-std::string read_affix(const JsonReader& reader, std::string_view name) {
-  const std::optional<std::string> affix = reader.optional_string(name);
-  if (affix && affix->empty()) reader.report(name, "must not be empty; leave it out");
-  return affix.value_or("");
-}
-
-// Appends a level's value to each domain of a slice.
-void read_level(const JsonReader& reader, std::span<api::DomainAssignment> domains) {
-  DecodeStatus& status = reader.status();
-  if (is_universal(reader)) {
-    const std::string value = reader.string("universal");
-    check_length(value, kMaxValueLength, status, [&] { return reader.path_of("universal"); });
-    if (!status.ok()) return;  // before a text of any length is copied so many times
-    for (api::DomainAssignment& domain : domains) domain.values.push_back(value);
-    return;
-  }
-  const JsonReader individual = reader.object("individual");
-  individual.allow_only({"prefix", "roots", "suffix"});
-  const std::string prefix = read_affix(individual, "prefix");
-  const std::string suffix = read_affix(individual, "suffix");
-  const json::array* roots = read_list(individual, "roots", domains.size(), "domainCount is");
-  for (size_t i = 0; i < domains.size() && status.ok(); ++i) {
-    const auto path = [&] { return fmt::format("{}[{}]", individual.path_of("roots"), i); };
-    const json::string* root = (*roots)[i].if_string();
-    if (root == nullptr) status.report(path(), "must be a string");
-    const std::string_view middle = root == nullptr ? std::string_view() : *root;
-    std::string& value = domains[i].values.emplace_back(prefix);
-    value.append(middle).append(suffix);
-    check_length(value, kMaxValueLength, status,
-                 [&] { return path() + " with prefix and suffix"; });
-  }
-}
-
-void read_pod_counts(const JsonReader& reader, std::span<api::DomainAssignment> domains) {
-  if (is_universal(reader)) {
-    const auto count = static_cast<int32_t>(reader.integer("universal", 1, 1, kMaxPods));
-    for (api::DomainAssignment& domain : domains) domain.count = count;
-    return;
-  }
-  const json::array* counts = read_list(reader, "individual", domains.size(), "domainCount is");
-  for (size_t i = 0; i < domains.size() && reader.status().ok(); ++i) {
-    json::error_code code;
-    const auto count = (*counts)[i].to_number<int64_t>(code);
-    if (code || count < 1 || count > kMaxPods) {
-      reader.report(fmt::format("individual[{}]", i),
-                    fmt::format("must be a whole number between 1 and {}", kMaxPods));
-    }
-    domains[i].count = static_cast<int32_t>(count);
-  }
-}
-
-void read_slice(const JsonReader& reader, api::TopologyAssignment& assignment) {
-  require(reader, {"domainCount", "valuesPerLevel", "podCounts"});
-  const size_t levels = assignment.levels.size();
-  const size_t first = assignment.domains.size();
-  const auto count = static_cast<size_t>(reader.integer("domainCount", 1, 1, kMaxDomainsPerSlice));
-  check_total(first + count, levels, reader, "domainCount");
-  // Nothing is expanded before every count is known to be within its limits.
-  if (read_list(reader, "valuesPerLevel", levels, "the number of levels is") == nullptr) return;
-  assignment.domains.resize(first + count);
-  const auto domains = std::span(assignment.domains).subspan(first);
-  for (api::DomainAssignment& domain : domains) domain.values.reserve(levels);
-  reader.each("valuesPerLevel", [&](const json::value& value, const std::string& path) {
-    read_level(JsonReader(&value, path, reader.status()), domains);
-  });
-  read_pod_counts(reader.object("podCounts"), domains);
-}
-
-void read_slices(const JsonReader& reader, api::TopologyAssignment& assignment) {
-  const json::array* slices = reader.find("slices")->if_array();
-  if (slices != nullptr && slices->size() > kMaxSlices) {
-    reader.report("slices", fmt::format("has {} elements, but at most {} are allowed",
-                                        slices->size(), kMaxSlices));
-  }
-  reader.each("slices", [&](const json::value& value, const std::string& path) {
-    if (reader.status().ok()) read_slice(JsonReader(&value, path, reader.status()), assignment);
-  });
-}
-
 }  // namespace
 
 json::value encode_v1beta1(const api::TopologyAssignment& assignment) {
@@ -465,7 +273,7 @@ Result<json::value> encode_v1beta2(const api::TopologyAssignment& assignment, Sl
   DecodeStatus status;
   const JsonReader names(nullptr, "", status);
   check_levels(assignment.levels, names);
-  check_domains(assignment, names);
+  check_domains(assignment, AssignmentSize(), names);
   if (const auto& error = status.error()) return within("topology assignment", *error);
 
   json::array slices;
@@ -477,23 +285,6 @@ Result<json::value> encode_v1beta2(const api::TopologyAssignment& assignment, Sl
   }
   CHECK(rest.empty() && slices.size() <= kMaxSlices);
   return json::object{{"levels", string_array(assignment.levels)}, {"slices", std::move(slices)}};
-}
-
-Result<api::TopologyAssignment> decode_assignment(const json::value& value, std::string_view path) {
-  DecodeStatus status;
-  const JsonReader reader(&value, std::string(path), status);
-  reader.allow_only({"levels", "domains", "slices"});
-  if (!reader.has("levels")) reader.report("levels", "is required");
-  api::TopologyAssignment assignment{reader.strings("levels"), {}};
-  if (status.ok()) check_levels(assignment.levels, reader);
-  const bool has_domains = reader.has("domains");
-  if (has_domains == reader.has("slices")) {
-    status.report(reader.path(), "must have exactly one of domains (v1beta1) and slices (v1beta2)");
-  }
-  if (status.ok() && has_domains) read_domains(reader, assignment);
-  if (status.ok() && !has_domains) read_slices(reader, assignment);
-  if (const auto& error = status.error()) return std::unexpected(*error);
-  return assignment;
 }
 
 }  // namespace phalanx::topology
