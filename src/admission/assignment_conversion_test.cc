@@ -135,6 +135,25 @@ TEST(AssignmentConversion, NotesWithAssignmentsThatCouldBeConvertedCostLittle) {
   EXPECT_EQ(up(older), workload);
 }
 
+// The smallest slicing of one of them takes a second, and a request has room for hundreds.
+TEST(AssignmentConversion, ManyLevelsAreSlicedQuickly) {
+  api::TopologyAssignment assignment{std::vector<std::string>(topology::kMaxLevels, "level"), {}};
+  for (size_t i = 0; i < 1000; ++i) {
+    api::DomainAssignment domain{{}, 1};
+    for (size_t level = 0; level < topology::kMaxLevels; ++level) {
+      domain.values.push_back(fmt::format("{:x}", (i + 1) * (level + 7) * 2654435761));
+    }
+    assignment.domains.push_back(std::move(domain));
+  }
+  json::value older = down(with_assignments({one_domain()}));
+  pod_set_assignments(older)[0].get_object()["topologyAssignment"] =
+      topology::encode_v1beta1(assignment);
+  json::value stored = up(older);
+  EXPECT_EQ(pod_set_assignments(stored)[0].at("topologyAssignment"),
+            topology::encode_v1beta2(assignment, topology::Slicing::kQuick));
+  EXPECT_EQ(down(stored), older);
+}
+
 // 100 000 nodes, as many levels as there may be, and names as long as labels may be.
 TEST(AssignmentConversion, TheLargestClusterIsConverted) {
   constexpr size_t kNodes = 100'000;

@@ -260,7 +260,7 @@ Result<json::value> convert_assignment(const json::value& assignment, std::strin
                    topology::decode_assignment(assignment, path, most_of_one(left)));
   take_from(left, topology::size_of(decoded));
   if (version == kOlderVersion) return topology::encode_v1beta1(decoded);
-  auto encoded = topology::encode_v1beta2(decoded);
+  auto encoded = topology::encode_v1beta2(decoded, topology::Slicing::kQuick);
   if (!encoded) return within(std::string(path), std::move(encoded).error());
   return encoded;
 }

@@ -12,8 +12,9 @@
 //   a Workload has, and one for which the others of the document leave no room.
 // - There, back and there again is the same as there: up(down(up(x))) == up(x), and the same the
 //   other way round, once fields that a version does not have are pruned.
-// - An assignment means the same in both versions, and is written in the canonical form of
-//   topology/assignment_encoding.h: another slicing of the same domains does not survive.
+// - An assignment means the same in both versions, and is written in one form of
+//   topology/assignment_encoding.h, the quick slicing: another one of the same domains does not
+//   survive.
 // - A field that has a default in v1beta1 alone gets it on the way down: priorityClassSource,
 //   retryDelayMinutes.
 #pragma once

@@ -134,10 +134,10 @@ void absorb(Run& run, const Run& neighbour) {
 }
 
 // Joins neighbouring runs, always the pair whose joining lengthens the text least (it may shorten
-// it), until there are no more runs than there may be slices. The leftmost of equals comes first,
-// so that the result depends on nothing but the input.
-void merge_runs(std::vector<Run>& runs) {
-  if (runs.size() <= kMaxSlices) return;
+// it), until there are no more than `most` runs. The leftmost of equals comes first, so that the
+// result depends on nothing but the input.
+void merge_runs(std::vector<Run>& runs, size_t most) {
+  if (runs.size() <= most) return;
   const size_t end = runs.size();
   std::vector<size_t> next(end);
   std::vector<size_t> previous(end);
@@ -160,7 +160,7 @@ void merge_runs(std::vector<Run>& runs) {
     previous[i] = i - 1;  // of the first: never followed
     consider(i);
   }
-  for (size_t count = end; count > kMaxSlices && !pairs.empty(); --count) {
+  for (size_t count = end; count > most && !pairs.empty(); --count) {
     const size_t left = pairs.begin()->second;
     const size_t right = next[left];
     pairs.erase({growth[right], right});
@@ -174,14 +174,23 @@ void merge_runs(std::vector<Run>& runs) {
   std::erase_if(runs, [](const Run& run) { return run.domains == 0; });
 }
 
+// So many runs of so many levels that every domain is paid with the same number of comparisons:
+// half the square of the runs, each of all levels.
+size_t runs_of_quick_slicing(size_t domains, size_t levels) {
+  constexpr size_t kComparisonsPerDomain = 512;
+  size_t runs = std::min(domains, kMaxSlices);
+  while (runs * runs / 2 * levels > kComparisonsPerDomain * domains) --runs;
+  return runs;
+}
+
 // The lengths of the slices that make the shortest text: first at most as many runs as there may be
 // slices, so that any choice among their borders is allowed, then the best choice by dynamic
 // programming over the last slice of each beginning.
-std::vector<size_t> smallest_slices(Domains domains) {
+std::vector<size_t> smallest_slices(Domains domains, size_t most_runs) {
   std::vector<Run> runs;
   runs.reserve(domains.size());
   for (const api::DomainAssignment& domain : domains) runs.push_back(run_of(domain));
-  merge_runs(runs);
+  merge_runs(runs, most_runs);
   struct Best {
     size_t text_size = 0;  // of the slices of all runs before this border
     size_t start = 0;      // the run that the last of them starts with
@@ -211,6 +220,13 @@ std::vector<size_t> fewest_slices(size_t domains) {
   std::vector<size_t> lengths(domains / kMaxDomainsPerSlice, kMaxDomainsPerSlice);
   if (const size_t rest = domains % kMaxDomainsPerSlice; rest > 0) lengths.push_back(rest);
   return lengths;
+}
+
+std::vector<size_t> slice_lengths(Domains domains, size_t levels, Slicing slicing) {
+  if (slicing == Slicing::kFewest) return fewest_slices(domains.size());
+  const bool quick = slicing == Slicing::kQuick;
+  return smallest_slices(domains,
+                         quick ? runs_of_quick_slicing(domains.size(), levels) : kMaxSlices);
 }
 
 json::array string_array(const std::vector<std::string>& texts) {
@@ -278,8 +294,7 @@ Result<json::value> encode_v1beta2(const api::TopologyAssignment& assignment, Sl
 
   json::array slices;
   Domains rest = assignment.domains;
-  for (const size_t length :
-       slicing == Slicing::kSmallest ? smallest_slices(rest) : fewest_slices(rest.size())) {
+  for (const size_t length : slice_lengths(rest, assignment.levels.size(), slicing)) {
     slices.emplace_back(encode_slice(rest.first(length)));
     rest = rest.subspan(length);
   }

@@ -10,12 +10,15 @@
 //   JSON parser is.
 // - The smallest slicing is never larger than the single slice. Slices are runs of consecutive
 //   domains. Up to 1000 domains the slicing is the best there is; above that the 999 cuts to choose
-//   from are picked greedily, within 0.1 % of the best for the names of naming_schemes.h.
+//   from are picked greedily, within 0.1 % of the best for the names of naming_schemes.h. The quick
+//   slicing chooses from fewer cuts where there are several levels and few domains; it is the
+//   smallest one itself for one level, and for up to 64 domains of any levels.
 // - decode_assignment never crashes, and what it allocates is bounded whatever the document claims:
 //   until all of it is known to be good and within the limits by what the document has itself, and
 //   then by the limits.
 //
 // Cost: encoding takes O(n log n) for n domains plus at most half a million comparisons of runs,
+// each as long as there are levels, the quick one at most 512 comparisons of values for a domain;
 // decoding O(n). 100 000 hostnames take 0.1 to 0.3 s to encode and 0.02 s to decode.
 #pragma once
 
@@ -53,6 +56,7 @@ AssignmentSize size_of(const api::TopologyAssignment& assignment);
 
 enum class Slicing : uint8_t {
   kSmallest,  // as many slices as make the text short
+  kQuick,     // the same, but at a cost for each domain that is bounded: for what strangers send
   kFewest,    // one slice, or one for every 100 000 domains
 };
 
