@@ -5,6 +5,7 @@
 #include <array>
 
 #include "admission/webhook_testing.h"
+#include "base/json_path.h"
 
 namespace phalanx::admission {
 namespace {
@@ -262,6 +263,60 @@ TEST(ConvertTest, TheAnswerIsBounded) {
   EXPECT_NE(three.body.find("objects[2]: makes the answer longer than 268435456 bytes; ask for"),
             std::string::npos)
       << three.body.substr(0, 1000);
+}
+
+// A Workload whose deepest value is inside so many objects and lists, itself among them.
+json::value deep_workload(size_t depth) {
+  json::value workload = good("Workload");
+  json::value inside = json::object();
+  for (size_t i = 7; i < depth; ++i) inside = json::object{{"a", std::move(inside)}};
+  json::value& pod_template = workload.at("spec").at("podSets").at(0).at("template");
+  ensure_object(pod_template, {"spec"})["deep"] = std::move(inside);
+  EXPECT_EQ(depth_of(workload), depth);
+  return workload;
+}
+
+// One of so many values.
+json::value wide_workload(size_t values) {
+  json::value workload = good("Workload");
+  json::value& pod_template = workload.at("spec").at("podSets").at(0).at("template");
+  json::object& pod_spec = ensure_object(pod_template, {"spec"});
+  json::array list(values - count_values(workload) - 1, 0);
+  pod_spec["wide"] = std::move(list);
+  EXPECT_EQ(count_values(workload), values);
+  return workload;
+}
+
+bool is_converted(const json::value& object) {
+  return answer(kConvertPath, conversion_text("kueue.x-k8s.io/v1beta1", {object}))
+      .body.contains(R"("status":"Success")");
+}
+
+TEST(ExtentTest, WhatIsAdmittedCanBeConverted) {
+  EXPECT_EQ(refusal(kValidateKueuePath, {.object = deep_workload(58)}), "");
+  EXPECT_NE(refusal(kValidateKueuePath, {.object = deep_workload(59)})
+                .find("is nested 59 levels deep, but at most 58 are allowed"),
+            std::string::npos);
+  EXPECT_TRUE(is_converted(deep_workload(58)));
+  EXPECT_TRUE(is_converted(deep_workload(61)));
+  EXPECT_FALSE(is_converted(deep_workload(62)));
+  // What is stored already may still go.
+  json::value kept = deep_workload(62);
+  merge(kept, yaml("metadata: {finalizers: [a]}"));
+  EXPECT_EQ(
+      refusal(kValidateKueuePath,
+              {.operation = "UPDATE", .object = deep_workload(62), .old_object = std::move(kept)}),
+      "");
+}
+
+TEST(ExtentTest, WhatIsAdmittedHasFewerValuesThanWhatIsConverted) {
+  EXPECT_EQ(refusal(kValidateKueuePath, {.object = wide_workload(1'000'000)}), "");
+  EXPECT_NE(refusal(kValidateKueuePath, {.object = wide_workload(1'000'001)})
+                .find("has 1000001 values, but at most 1000000 are allowed"),
+            std::string::npos);
+  EXPECT_TRUE(is_converted(wide_workload(1'000'000)));
+  EXPECT_TRUE(is_converted(wide_workload(2'500'000)));
+  EXPECT_FALSE(is_converted(wide_workload(2'500'001)));
 }
 
 int status_of(std::string_view path, std::string_view body) {

@@ -1,5 +1,6 @@
 #include "base/json_path.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace phalanx {
@@ -126,6 +127,18 @@ size_t count_values(const json::value& document) {
     for (const auto& field : *object) count += count_values(field.value());
   }
   return count;
+}
+
+size_t depth_of(const json::value& document) {
+  size_t inside = 0;
+  if (const json::array* array = document.if_array()) {
+    for (const json::value& element : *array) inside = std::max(inside, depth_of(element));
+  } else if (const json::object* object = document.if_object()) {
+    for (const auto& field : *object) inside = std::max(inside, depth_of(field.value()));
+  } else {
+    return 0;
+  }
+  return inside + 1;
 }
 
 }  // namespace phalanx

@@ -64,6 +64,8 @@ bool same_value(const json::value* a, const json::value* b);
 
 // How many values a document is made of, itself among them.
 size_t count_values(const json::value& document);
+// How many objects and lists stand inside each other, itself among them; 0 of a number.
+size_t depth_of(const json::value& document);
 
 // Fields that are null are removed, at any depth: to Kubernetes they are absent. Elements of lists
 // stay.

@@ -44,5 +44,11 @@ TEST(JsonPath, ValuesAreCountedAtAnyDepth) {
   EXPECT_EQ(count_values(*parse_json(R"({"a":[1,2,{}],"b":null})")), 6U);
 }
 
+TEST(JsonPath, DepthIsThatOfTheDeepestValue) {
+  EXPECT_EQ(depth_of(*parse_json("1")), 0U);
+  EXPECT_EQ(depth_of(*parse_json("[]")), 1U);
+  EXPECT_EQ(depth_of(*parse_json(R"({"a":[1,2,{}],"b":[null]})")), 3U);
+}
+
 }  // namespace
 }  // namespace phalanx
