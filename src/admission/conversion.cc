@@ -277,7 +277,9 @@ std::vector<Problem> problems_of_assignments(const json::value& document) {
     if (size) {
       take_from(left, *size);
     } else {
-      problems.add("", size.error().message);
+      const std::string& text = size.error().message;  // "path: reason"
+      const size_t colon = std::min(text.find(": "), text.size() - 2);
+      problems.add(text.substr(0, colon), text.substr(colon + 2));
     }
   }
   return std::move(problems).take();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/quantity.h"
 
@@ -60,6 +61,28 @@ std::string Place::quantity() const {
 bool Place::same_as(const Place& other) const {
   if (!present() || !other.present()) return present() == other.present();
   return *value_ == *other.value_;
+}
+
+const json::value* value_at(const json::value& document, std::string_view path) {
+  const json::value* value = &document;
+  while (!path.empty() && value != nullptr) {
+    const bool in_brackets = path.front() == '[';
+    if (in_brackets || path.front() == '.') path.remove_prefix(1);
+    const size_t end = std::min(path.find_first_of(in_brackets ? "]" : ".["), path.size());
+    const std::string_view step = path.substr(0, end);
+    path.remove_prefix(in_brackets ? std::min(end + 1, path.size()) : end);
+    if (const json::object* object = value->if_object()) {
+      value = object->if_contains(step);
+      continue;
+    }
+    const json::array* list = value->if_array();
+    size_t index = 0;
+    const auto read = std::from_chars(step.data(), step.data() + step.size(), index);
+    const bool is_there = list != nullptr && in_brackets && read.ec == std::errc() &&
+                          read.ptr == step.data() + step.size() && index < list->size();
+    value = is_there ? &(*list)[index] : nullptr;
+  }
+  return value;
 }
 
 bool has_condition(const Place& document, std::string_view type) {

@@ -49,6 +49,9 @@ class Place {
   std::string path_;
 };
 
+// The value at a path as problems have it, "spec.levels[1].nodeLabel"; nullptr if there is none.
+const json::value* value_at(const json::value& document, std::string_view path);
+
 // Whether status.conditions says that the condition is True.
 bool has_condition(const Place& document, std::string_view type);
 

@@ -10,6 +10,7 @@
 #include "admission/lossless_conversion.h"
 #include "admission/rules.h"
 #include "base/check.h"
+#include "base/json_path.h"
 #include "base/yaml.h"
 #include "core/names.h"
 
@@ -36,6 +37,28 @@ std::vector<Problem> check_header(std::string_view kind, const json::value& obje
                                    kStoredVersion, core::names::kKueueGroup, kOlderVersion));
   }
   return {};
+}
+
+// A document before it was changed, and what is wrong with it.
+struct Before {
+  json::value document;
+  std::vector<Problem> problems;
+};
+
+// The problems that are new, or of a value that is. `find_before` is asked only if there are any.
+template <typename FindBefore>
+std::vector<Problem> only_new(std::vector<Problem> problems, const json::value& object,
+                              const json::value* old_object, FindBefore find_before) {
+  // Of more problems than are listed nobody knows which ones are new.
+  if (old_object == nullptr || problems.empty() || problems.size() >= ProblemList::kMost) {
+    return problems;
+  }
+  const Before before = find_before(*old_object);
+  std::erase_if(problems, [&](const Problem& problem) {
+    return std::ranges::find(before.problems, problem) != before.problems.end() &&
+           same_value(value_at(before.document, problem.path), value_at(object, problem.path));
+  });
+  return problems;
 }
 
 std::vector<Problem> apply_schema(const Schema& schema, json::value& object, bool strict_fields) {
@@ -102,42 +125,76 @@ Admitted KueueAdmission::admit(api::Kind kind, const json::value* old_object, js
   return admit(api::info(kind).name, old_object, std::move(object), options);
 }
 
-Admitted KueueAdmission::upgrade(std::string_view kind, json::value object,
-                                 bool strict_fields) const {
+json::value KueueAdmission::as_written(std::string_view kind, const json::value& document,
+                                       std::string_view version) const {
+  const Schema* schema = find_schema(kind, version);
+  auto converted = convert(kind, document, version);
+  CHECK(schema != nullptr && converted.has_value());
+  schema->default_fields(*converted);
+  return std::move(*converted);
+}
+
+Admitted KueueAdmission::upgrade(std::string_view kind, json::value object, bool strict_fields,
+                                 const json::value* old_object) const {
   if (auto problems = check_header(kind, object); !problems.empty()) {
     return std::unexpected(std::move(problems));
   }
   const Schema* schema = find_schema(kind, version_of(object));
   CHECK(schema != nullptr);
-  if (auto problems = apply_schema(*schema, object, strict_fields); !problems.empty()) {
+  const auto check_schema = [&](const Schema& of_version, bool strict) {
+    return only_new(apply_schema(of_version, object, strict), object, old_object,
+                    [&](const json::value& old) {
+                      json::value before = as_written(kind, old, version_of(object));
+                      auto problems = of_version.validate(before);
+                      return Before{std::move(before), std::move(problems)};
+                    });
+  };
+  if (auto problems = check_schema(*schema, strict_fields); !problems.empty()) {
     return std::unexpected(std::move(problems));
   }
   if (version_of(object) != kStoredVersion) {
-    if (auto problems = problems_of_older(kind, object); !problems.empty()) {
+    if (auto problems = problems_of_written(kind, object, old_object); !problems.empty()) {
       return std::unexpected(std::move(problems));
     }
     const Schema* stored = find_schema(kind, kStoredVersion);
     CHECK(stored != nullptr);
     object = convert_without_loss(kind, std::move(object), kStoredVersion, *schema, *stored);
-    if (auto problems = apply_schema(*stored, object, false); !problems.empty()) {
+    if (auto problems = check_schema(*stored, false); !problems.empty()) {
       return std::unexpected(std::move(problems));
     }
   }
   return object;
 }
 
+std::vector<Problem> KueueAdmission::problems_of_written(std::string_view kind,
+                                                         const json::value& older,
+                                                         const json::value* old_object) const {
+  return only_new(problems_of_older(kind, older), older, old_object, [&](const json::value& old) {
+    json::value before = as_written(kind, old, kOlderVersion);
+    auto problems = problems_of_older(kind, before);
+    return Before{std::move(before), std::move(problems)};
+  });
+}
+
 Admitted KueueAdmission::admit(std::string_view kind, const json::value* old_object,
                                json::value object, AdmitOptions options) const {
-  ASSIGN_OR_RETURN(object, upgrade(kind, std::move(object), options.strict_fields));
+  ASSIGN_OR_RETURN(object, upgrade(kind, std::move(object), options.strict_fields, old_object));
   ProblemList problems;
   // An API server has converted what it sends us. What somebody wrote in the older version and must
   // not be written is then among the notes.
   if (!same_notes(old_object, &object)) {
     const auto written = convert(kind, object, kOlderVersion);
-    if (written) problems.add_all(problems_of_older(kind, *written));
+    if (written) problems.add_all(problems_of_written(kind, *written, old_object));
   }
   check_rules(kind, {Place(old_object), Place(&object), options.status}, problems);
-  if (!problems.empty()) return std::unexpected(std::move(problems).take());
+  auto refused =
+      only_new(std::move(problems).take(), object, old_object, [&](const json::value& old) {
+        json::value before = as_written(kind, old, kStoredVersion);
+        ProblemList of_old;
+        check_rules(kind, {Place(nullptr), Place(&before), false}, of_old);
+        return Before{std::move(before), std::move(of_old).take()};
+      });
+  if (!refused.empty()) return std::unexpected(std::move(refused));
   return object;
 }
 

@@ -6,6 +6,11 @@
 // that one's defaults and schema are applied; then the rules. Conversion and rules are not reached
 // by a document that was refused before them.
 //
+// What is wrong with a value that an update leaves as it was is no reason: it was stored under
+// other rules, and who changes something else is not asked to mend it. API servers do the same with
+// the schema of the version in which somebody writes ("ratcheting"); a value of v1beta1 that
+// v1beta2 would not allow is let stand only here.
+//
 // Not looked at: metadata, and whether the objects that a document names exist.
 //
 // Loading the CRDs takes some tens of milliseconds, once; admit() is linear in the document (60 us
@@ -49,8 +54,8 @@ class KueueAdmission {
                                AdmitOptions options = {}) const;
 
   // A document as somebody wrote it, in the stored version: the part of admit() before the rules.
-  [[nodiscard]] Admitted upgrade(std::string_view kind, json::value object,
-                                 bool strict_fields) const;
+  [[nodiscard]] Admitted upgrade(std::string_view kind, json::value object, bool strict_fields,
+                                 const json::value* old_object = nullptr) const;
 
   // The document in another version, "v1beta1" or "v1beta2", and what that one cannot say in notes
   // (lossless_conversion.h). Fails only if there is no such version.
@@ -64,6 +69,13 @@ class KueueAdmission {
   // Of the CRDs in the program: read once, however many servers there are.
   static const Schemas& all_schemas();
   [[nodiscard]] const Schema* find_schema(std::string_view kind, std::string_view version) const;
+  // The document as it would be written in the version: with that one's defaults.
+  [[nodiscard]] json::value as_written(std::string_view kind, const json::value& document,
+                                       std::string_view version) const;
+  // What a document of v1beta1 says that must not be written.
+  [[nodiscard]] std::vector<Problem> problems_of_written(std::string_view kind,
+                                                         const json::value& older,
+                                                         const json::value* old_object) const;
 
   const Schemas& schemas_;
 };

@@ -1,5 +1,6 @@
 #include "admission/schema.h"
 
+#include "admission/document.h"
 #include "admission/testing.h"
 
 namespace phalanx::admission {
@@ -257,6 +258,24 @@ TEST(SchemaLoad, WhatIsNotUnderstoodIsRefused) {
   EXPECT_EQ(load_error("{type: object, properties: {a: {type: string, enum: [x], default: y}}}"),
             "the schema of a refuses its own default: \"y\" is not supported; use x");
   EXPECT_EQ(load_error("[]"), "the schema of the document must be an object");
+}
+
+// Problems are about values, and these are found again where they stand.
+TEST(Document, ValuesStandAtThePathsOfProblems) {
+  const json::value document =
+      testing::yaml("spec: {levels: [{a: 1}, {a: 2}], labels: {example.com/pool: gpu}, text: x}");
+  const auto shown = [&](std::string_view path) {
+    const json::value* value = value_at(document, path);
+    return value == nullptr ? "none" : json::serialize(*value);
+  };
+  EXPECT_EQ(shown("spec.levels[1].a"), "2");
+  EXPECT_EQ(shown("spec.levels[1]"), R"({"a":2})");
+  EXPECT_EQ(shown("spec.labels[example.com/pool]"), R"("gpu")");
+  EXPECT_EQ(shown(""), json::serialize(document));
+  for (const std::string_view path : {"spec.levels[2].a", "spec.levels[x]", "spec.levels[", "other",
+                                      "spec.text.a", "spec.text[0]", "spec..", "spec.levels.a"}) {
+    EXPECT_EQ(shown(path), "none") << path;
+  }
 }
 
 }  // namespace

@@ -165,6 +165,53 @@ TEST(KueueWebhookTest, MetadataIsTheServersToCheck) {
   EXPECT_NE(refusal(kValidateKueuePath, {.object = after}), "");
 }
 
+// v1beta1 allows a level of any length, v1beta2 one of 63 characters.
+json::value with_level(std::string_view version, const std::string& level, std::string_view patch) {
+  json::value workload = good_with("Workload", patch);
+  workload.as_object()["apiVersion"] = "kueue.x-k8s.io/" + std::string(version);
+  workload.at("spec").at("podSets").at(0).as_object()["topologyRequest"] =
+      json::object{{"required", level}};
+  return workload;
+}
+
+TEST(KueueWebhookTest, WhatWasStoredWithinOtherLimitsMayStand) {
+  const std::string long_level = "example.com/" + std::string(58, 'x');
+  const std::string other_level = "example.com/" + std::string(58, 'y');
+  for (const std::string_view version : {"v1beta1", "v1beta2"}) {
+    const auto change = [&](const std::string& level, std::string_view patch) {
+      return refusal(kValidateKueuePath, {.operation = "UPDATE",
+                                          .object = with_level(version, level, patch),
+                                          .old_object = with_level(version, long_level, "")});
+    };
+    EXPECT_EQ(change(long_level, "spec: {active: false}"), "");
+    EXPECT_EQ(change("rack", "spec: {active: false}"), "");
+    // A value that somebody writes now is judged, and so is everything beside it.
+    EXPECT_NE(change(other_level, "").find("topologyRequest.required"), std::string::npos);
+    EXPECT_NE(change(long_level, "spec: {priority: nonsense}").find("spec.priority"),
+              std::string::npos);
+    EXPECT_NE(
+        refusal(kValidateKueuePath, {.object = with_level(version, long_level, "")}).find("63"),
+        std::string::npos);
+  }
+}
+
+TEST(KueueWebhookTest, RulesLetStandWhatIsAsItWas) {
+  // Quotas must not be negative, but these are, and somebody stops the queue.
+  const std::string_view negative =
+      "{resourceGroups: [{coveredResources: [cpu], flavors: [{name: f, resources: [{name: cpu, "
+      "nominalQuota: -1}]}]}]";
+  const json::value before = good_with("ClusterQueue", "spec: " + std::string(negative) + "}");
+  const json::value after =
+      good_with("ClusterQueue", "spec: " + std::string(negative) + ", stopPolicy: Hold}");
+  EXPECT_NE(refusal(kValidateKueuePath, {.object = after}), "");
+  EXPECT_EQ(
+      refusal(kValidateKueuePath, {.operation = "UPDATE", .object = after, .old_object = before}),
+      "");
+  EXPECT_NE(refusal(kValidateKueuePath,
+                    {.operation = "UPDATE", .object = after, .old_object = good("ClusterQueue")}),
+            "");
+}
+
 // A second list of checks, written in v1beta1, is nothing but a note in v1beta2.
 TEST(KueueWebhookTest, WhatTheOlderVersionSaysIsMoreThanMetadata) {
   const json::value before =
