@@ -42,20 +42,19 @@ void replace_text(json::object* object, std::string_view name, std::string_view 
 }
 
 // ClusterQueue: admission checks are a list of names or a strategy; only the strategy is left. If
-// there are both, the strategy counts.
+// there are both, which nobody may write, the list counts, as it does in Kueue's conversion.
 void admission_checks_to_strategy(json::object& spec) {
   const json::array* names = find_list(&spec, "admissionChecks");
   const json::array* checks =
       find_list(find_object(&spec, "admissionChecksStrategy"), "admissionChecks");
-  if (checks == nullptr || checks->empty()) {
-    json::array converted;
-    if (names != nullptr) {
-      for (const json::value& name : *names) converted.push_back(json::object{{"name", name}});
-    }
+  json::array converted;
+  if (names != nullptr) {
+    for (const json::value& name : *names) converted.push_back(json::object{{"name", name}});
+  }
+  if (!converted.empty()) {
+    spec["admissionChecksStrategy"] = json::object{{"admissionChecks", std::move(converted)}};
+  } else if (checks == nullptr || checks->empty()) {
     remove_field(&spec, "admissionChecksStrategy");  // v1beta2 has no empty one
-    if (!converted.empty()) {
-      spec["admissionChecksStrategy"] = json::object{{"admissionChecks", std::move(converted)}};
-    }
   }
   remove_field(&spec, "admissionChecks");
 }

@@ -86,11 +86,11 @@ TEST(Conversion, AdmissionChecksBecomeAStrategy) {
   expect_up("ClusterQueue", "spec: {admissionChecks: [], admissionChecksStrategy: {}}", "spec: {}");
 }
 
-TEST(Conversion, OfTwoListsOfAdmissionChecksTheStrategyCounts) {
+TEST(Conversion, OfTwoListsOfAdmissionChecksTheNamesCount) {
   const std::string_view both =
       "spec: {admissionChecks: [a], admissionChecksStrategy: {admissionChecks: [{name: b}]}}";
   expect_up("ClusterQueue", both,
-            "spec: {admissionChecksStrategy: {admissionChecks: [{name: b}]}}");
+            "spec: {admissionChecksStrategy: {admissionChecks: [{name: a}]}}");
   EXPECT_EQ(older_problems("ClusterQueue", both),
             "spec.admissionChecks: excludes spec.admissionChecksStrategy; keep the strategy only");
   EXPECT_EQ(older_problems("ClusterQueue", "spec: {admissionChecks: [a]}"), "");

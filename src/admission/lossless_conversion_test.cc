@@ -126,11 +126,13 @@ TEST(LosslessConversion, EmptyAndDoubleAdmissionChecks) {
       "ClusterQueue",
       older("ClusterQueue", "spec: {admissionChecksStrategy: {admissionChecks: []}}"));
   expect_no_loss_up("ClusterQueue", older("ClusterQueue", "spec: {admissionChecksStrategy: {}}"));
-  expect_no_loss_up(
+  // As Kueue may have stored it: the names count, and both are kept.
+  const json::value both = older(
       "ClusterQueue",
-      older(
-          "ClusterQueue",
-          "spec: {admissionChecks: [a], admissionChecksStrategy: {admissionChecks: [{name: b}]}}"));
+      "spec: {admissionChecks: [a], admissionChecksStrategy: {admissionChecks: [{name: b}]}}");
+  EXPECT_EQ(*find_at(up("ClusterQueue", both), {"spec", "admissionChecksStrategy"}),
+            yaml("admissionChecks: [{name: a}]"));
+  expect_no_loss_up("ClusterQueue", both);
 }
 
 TEST(LosslessConversion, DeprecatedStatus) {

@@ -220,7 +220,7 @@ TEST(KueueWebhookTest, WhatTheOlderVersionSaysIsMoreThanMetadata) {
   merge(after, yaml(R"(
 metadata:
   annotations:
-    phalanx.dev/conversion: '{"of":"v1beta1","lost":[{"at":"/spec","was":{"admissionChecks":["b"],"admissionChecksStrategy":{"admissionChecks":[{"name":"a"}]}}}]}'
+    phalanx.dev/conversion: '{"of":"v1beta1","lost":[{"at":"/spec","was":{"admissionChecks":["a"],"admissionChecksStrategy":{"admissionChecks":[{"name":"b"}]}}}]}'
 )"));
   const std::string told =
       refusal(kValidateKueuePath, {.operation = "UPDATE", .object = after, .old_object = before});
