@@ -230,6 +230,11 @@ std::string_view version_of(const json::value& document) {
   return slash == std::string_view::npos ? "" : text.substr(slash + 1);
 }
 
+bool is_default_of_older(std::string_view field, const json::value& value) {
+  if (field == "retryDelayMinutes") return value == kDefaultRetryDelayMinutes;
+  return field == "priorityClassSource" && value == "";
+}
+
 bool versions_differ(std::string_view kind) {
   return find_conversion(kind) != nullptr;
 }

@@ -68,6 +68,9 @@ inline constexpr std::array<std::array<std::string_view, 2>, 2> kFieldsOfOneMean
     {"admissionChecks", "admissionChecksStrategy"},
     {"priorityClassName", "priorityClassSource"},
 }};
+// Fields that v1beta1 alone has, with a default: one that is absent has it. API servers fill it in,
+// but not before they convert what somebody applied.
+bool is_default_of_older(std::string_view field, const json::value& value);
 // An object whose fields restrict each other: taken back as a whole or not at all.
 inline constexpr std::string_view kObjectOfOneMeaning = "topologyRequest";
 

@@ -33,7 +33,9 @@ using ConversionNotes = std::vector<ConversionNote>;
 inline constexpr size_t kMostConversionNotes = 32;
 
 // What has to be noted so that `original` can be made of `round_trip` again. Fields that have one
-// meaning (conversion.h) are in one note, all others in one each.
+// meaning (conversion.h) are in one note, all others in one each. One that is absent and comes back
+// with its default is not noted: who takes it away, by applying his document without it, could not
+// if a note were in its place.
 ConversionNotes find_losses(const json::value& original, const json::value& round_trip);
 
 // Puts the fields of the note back; false, and the document is as it was, if it has no such object.

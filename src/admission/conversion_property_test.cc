@@ -27,8 +27,14 @@ json::value convert(const json::value& document, std::string_view version) {
   return std::move(*converted);
 }
 
-// The document with its good topology assignments in one spelling.
+// The document with its good topology assignments in one spelling, and with defaults that the other
+// version does not have.
 json::value canonical(json::value document) {
+  if (json::object* spec = object_at(document, {"spec"}); version_of(document) == kOlderVersion) {
+    const std::string_view kind = string_at(document, {"kind"});
+    if (kind == "AdmissionCheck" && spec != nullptr) spec->emplace("retryDelayMinutes", 15);
+    if (kind == "Workload" && spec != nullptr) spec->emplace("priorityClassSource", "");
+  }
   json::array* list = array_at(document, {"status", "admission", "podSetAssignments"});
   if (list == nullptr) return document;
   for (json::value& element : *list) {

@@ -4,8 +4,8 @@
 // from there when it is converted back: in the annotation phalanx.dev/conversion, and, of the
 // status of a v1beta1 document, in the message of its condition phalanx.dev/Conversion. So
 //   to_v1beta2(to_v1beta1(x)) == x   and   to_v1beta1(to_v1beta2(y)) == y
-// but for the spelling of topology assignments, for an empty `annotations` or `conditions`, and for
-// notes that are too large.
+// but for the spelling of topology assignments, for an empty `annotations` or `conditions`, for
+// a default of v1beta1 that is left out, and for notes that are too large.
 //
 // One rule says which notes count: with them the document must look as it does without them to the
 // version in which it stands now. In other words, a note chooses among those documents of the one
