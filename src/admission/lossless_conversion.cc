@@ -128,10 +128,33 @@ void put_assignments(json::value& document, std::vector<ConvertedAssignment> tak
   }
 }
 
+// Drops what the schema does not have, and gives it back as if it were noted.
+ConversionNotes take_unknown(json::value& document, const Schema& own_schema) {
+  if (own_schema.unknown_fields(document).empty()) return {};
+  const json::value before = document;
+  own_schema.prune(document);
+  ConversionNotes unknown = find_losses(before, document);
+  if (unknown.size() > kMostConversionNotes) unknown.clear();  // more than any release adds
+  return unknown;
+}
+
 // What looking at notes one by one may cost, in values of documents. Far more than that of any
 // document that people write, whose largest part, topology assignments, is left out; a stranger may
 // send what is larger.
 constexpr size_t kMostSteps = 1'000'000;
+
+// Those fields of them that this schema does not have either.
+void put_unknown(json::value& document, const ConversionNotes& unknown, const Schema& schema) {
+  if (unknown.empty()) return;
+  const json::value plain = document;
+  for (const ConversionNote& note : unknown | std::views::take(kMostSteps / count_values(plain))) {
+    json::value with = document;
+    if (!put_back(with, note)) continue;
+    json::value known = with;
+    schema.prune(known);
+    if (known == plain) document = std::move(with);
+  }
+}
 
 // Which notes count, and the document with them.
 struct Restored {
@@ -211,7 +234,7 @@ json::value convert_without_loss(std::string_view kind, json::value document,
   if (!versions_differ(kind)) return convert_plainly(kind, std::move(document), version);
   const std::string own_version(version_of(document));
   const ConversionNotes notes = take_notes(document, version);
-  own_schema.prune(document);
+  const ConversionNotes unknown = take_unknown(document, own_schema);
   topology::AssignmentSize left = kMostAssignments;
   auto assignments = take_assignments(document, version, left);
   json::value converted = convert_plainly(kind, document, version, left);
@@ -227,6 +250,7 @@ json::value convert_without_loss(std::string_view kind, json::value document,
   if (!notes.empty()) {
     converted = Restorer(kind, converted, looks, left, own_schema, schema).restore(notes).document;
   }
+  put_unknown(converted, unknown, schema);
   put_assignments(converted, std::move(assignments));
   put_notes(converted, losses, own_version);
   return converted;

@@ -21,8 +21,13 @@
 // status.
 //
 // Never fails. API servers let a conversion change labels and annotations, but nothing else of
-// metadata; only the annotation is touched here. Fields that the document's own version does not
-// have are dropped.
+// metadata; only the annotation is touched here.
+//
+// Fields of spec and status that neither version has stay where they are: the CRDs may be newer
+// than this program, as they are during an upgrade. An API server has judged them in the version in
+// which they were written, and drops those that the other one does not have. A field that the other
+// version alone has is dropped, because nobody has judged it; so is one that only a newer version
+// has, on its way through the other one.
 //
 // Cost: linear in the document, two plain conversions of all but its topology assignments, which
 // are converted once. Notes, whether there were or come to be, cost one more; those that contradict
