@@ -1,8 +1,8 @@
 // Random documents of the kinds of deploy/crds, from the schemas themselves: whatever field a
 // version has, some document has it. Included by tests only.
 //
-// The documents are valid in their own version, and hold no value that the other version forbids
-// where it has the same field: what remains are the differences of the versions.
+// The documents are valid in their own version. Those of document() hold no value that the other
+// version forbids where it has the same field: what remains are the differences of the versions.
 #pragma once
 
 #include <algorithm>
@@ -46,18 +46,13 @@ class RandomDocuments {
   explicit RandomDocuments(uint64_t seed) : random_(seed) {}
 
   json::value document(const std::string& kind, const std::string& version) {
-    fullness_ = pick<int>({1, 3, 7, 10});
     const std::string other = version == "v1beta1" ? "v1beta2" : "v1beta1";
-    json::value document =
-        value(open_api_schemas().at({kind, version}), &open_api_schemas().at({kind, other}), "");
-    document.get_object()["apiVersion"] = "kueue.x-k8s.io/" + version;
-    document.get_object()["kind"] = kind;
-    json::value metadata = json::object{{"name", "sample"}, {"uid", "1"}};
-    if (below(3) == 0) {
-      metadata.get_object()["annotations"] = json::object{{"example.com/a", words(kTexts)}};
-    }
-    document.get_object()["metadata"] = std::move(metadata);
-    return document;
+    return document_within(kind, version, &open_api_schemas().at({kind, other}));
+  }
+
+  // One that may be too long, too large or of other words for the other version.
+  json::value document_of_one_version(const std::string& kind, const std::string& version) {
+    return document_within(kind, version, nullptr);
   }
 
   size_t below(size_t limit) {
@@ -70,6 +65,20 @@ class RandomDocuments {
   }
 
  private:
+  json::value document_within(const std::string& kind, const std::string& version,
+                              const json::value* other) {
+    fullness_ = pick<int>({1, 3, 7, 10});
+    json::value document = value(open_api_schemas().at({kind, version}), other, "");
+    document.get_object()["apiVersion"] = "kueue.x-k8s.io/" + version;
+    document.get_object()["kind"] = kind;
+    json::value metadata = json::object{{"name", "sample"}, {"uid", "1"}};
+    if (below(3) == 0) {
+      metadata.get_object()["annotations"] = json::object{{"example.com/a", words(kTexts)}};
+    }
+    document.get_object()["metadata"] = std::move(metadata);
+    return document;
+  }
+
   static constexpr std::string_view kTexts[] = {"a",
                                                 "b",
                                                 "c",
@@ -81,7 +90,9 @@ class RandomDocuments {
                                                 "main",
                                                 "7",
                                                 "a\"quote\\ and ü",
-                                                "a text with spaces"};
+                                                "a text with spaces",
+                                                "example.com/a-name-that-is-longer-than-the-63-"
+                                                "characters-of-v1beta2"};
   static constexpr std::string_view kQuantities[] = {"1", "500m", "16Gi", "0", "2.5", "1e3"};
   static constexpr std::string_view kTimes[] = {"2026-01-01T00:00:00Z", "2026-11-18T03:04:05Z"};
 
