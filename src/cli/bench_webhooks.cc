@@ -65,9 +65,9 @@ struct SortFigures {
 // What was sent and what came back.
 class WebhookTally {
  public:
-  void sent(const WebhookSample& sample) { ++sorts_[std::string(sample.sort)].sent; }
-
+  // Of everything that was sent, also if there was no answer.
   void answered(const WebhookSample& sample, bool good, const serve::LoadAnswer& answer) {
+    ++sorts_[std::string(sample.sort)].sent;
     answered_ += answer.status != 0;
     if (good) latencies_.push_back(answer.latency);
     allowed_ += good && answer.body.contains(R"("allowed":true)");
@@ -222,7 +222,6 @@ int bench_webhooks(const BenchWebhooksArguments& arguments) {
       count, arguments.rate,
       [&](uint64_t index) {
         const WebhookSample& sample = schedule.next(index);
-        tally.sent(sample);
         return serve::LoadRequest{sample.text, sample.wire};
       },
       [&](uint64_t index, const serve::LoadAnswer& answer) {

@@ -18,6 +18,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <vector>
 
 #include "serve/openssl.h"
@@ -145,6 +146,8 @@ class LoadClient::Implementation {
   void watch(Connection& connection, bool write);
   void drip(Clock::time_point now);
   void give_up(Clock::time_point now);
+  uint64_t drop_unsent();
+  [[nodiscard]] std::unexpected<Error> unreachable() const;
   void wait(Clock::time_point until);
 
   LoadOptions options_;
@@ -157,6 +160,7 @@ class LoadClient::Implementation {
   std::deque<Job> waiting_;  // for a connection that is kept
   uint64_t under_way_ = 0;
   uint64_t failed_in_a_row_ = 0;
+  int last_error_ = 0;  // of the system, if the last one failed for that; otherwise 0
   const Answered* answered_ = nullptr;
 };
 
@@ -176,16 +180,23 @@ Result<void> LoadClient::Implementation::prepare() {
   return {};
 }
 
+// nullptr if the system does not even begin to connect; last_error_ then says why.
 LoadClient::Implementation::Connection* LoadClient::Implementation::open(bool tls, bool kept) {
   const int file =
       socket(address_.storage.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  if (file < 0) {
+    last_error_ = errno;
+    return nullptr;
+  }
   auto connection = std::make_unique<Connection>(file);
-  if (file < 0) return nullptr;
   const int on = 1;
   setsockopt(file, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   const int result =
       connect(file, reinterpret_cast<const sockaddr*>(&address_.storage), address_.size);
-  if (result != 0 && errno != EINPROGRESS) return nullptr;
+  if (result != 0 && errno != EINPROGRESS) {
+    last_error_ = errno;
+    return nullptr;
+  }
   connection->kept = kept;
   if (tls) {
     connection->session.reset(SSL_new(tls_.get()));
@@ -236,7 +247,11 @@ void LoadClient::Implementation::send_due() {
       free_.pop_back();
     } else if (kept_ < options_.connections) {
       connection = open(true, true);
-      if (connection == nullptr) return;
+      if (connection == nullptr) {
+        // As long as there is another, what waits can go by that one.
+        if (kept_ == 0) ++failed_in_a_row_;
+        return;
+      }
     } else {
       return;
     }
@@ -353,7 +368,10 @@ void LoadClient::Implementation::end(Connection& connection) {
   if (connection.kept) {
     --kept_;
     std::erase(free_, &connection);
-    if (!connection.connected) ++failed_in_a_row_;
+    if (!connection.connected) {
+      ++failed_in_a_row_;
+      last_error_ = 0;
+    }
   }
   if (connection.job) finish(connection, {});
   connections_.erase(&connection);
@@ -380,6 +398,30 @@ void LoadClient::Implementation::give_up(Clock::time_point now) {
     if (each->job && now >= each->give_up) late.push_back(each);
   }
   for (Connection* each : late) end(*each);
+}
+
+std::unexpected<Error> LoadClient::Implementation::unreachable() const {
+  const std::string reason =
+      last_error_ == 0 ? "" : fmt::format(" ({})", std::generic_category().message(last_error_));
+  return fail(
+      fmt::format("no connection to {} port {} is made{}; is that the server, and its certificate "
+                  "signed by the CA that was given?",
+                  options_.host, options_.port, reason));
+}
+
+// Forgets everything of which not a byte has reached the server. Returns how much that was.
+uint64_t LoadClient::Implementation::drop_unsent() {
+  uint64_t dropped = waiting_.size();
+  waiting_.clear();
+  std::erase_if(connections_, [&](const auto& entry) {
+    const Connection& each = *entry.second;
+    if (each.connected) return false;
+    if (each.kept) --kept_;
+    if (each.job) ++dropped;
+    return true;
+  });
+  under_way_ -= dropped;
+  return dropped;
 }
 
 void LoadClient::Implementation::wait(Clock::time_point until) {
@@ -409,15 +451,13 @@ Result<uint64_t> LoadClient::Implementation::run(uint64_t count, double rate, co
     const Clock::time_point now = Clock::now();
     if (now >= ask_at) {
       ask_at = now + kAskEvery;
-      if (!go_on(sent)) count = sent;
+      if (!go_on(sent)) {
+        sent -= drop_unsent();
+        count = sent;
+      }
       drip(now);
       give_up(now);
-      if (failed_in_a_row_ >= kHopeless) {
-        return fail(
-            fmt::format("no connection to {} port {} is made; is that the server, and its "
-                        "certificate signed by the CA that was given?",
-                        options_.host, options_.port));
-      }
+      if (failed_in_a_row_ >= kHopeless) return unreachable();
     }
     for (; sent < count && due_of(sent) <= now; ++sent) {
       const Job job{sent, next(sent), due_of(sent)};

@@ -56,7 +56,8 @@ class LoadClient {
   // Number `index` of the schedule, counted from 0.
   using Next = std::function<LoadRequest(uint64_t index)>;
   using Answered = std::function<void(uint64_t index, const LoadAnswer&)>;
-  // Called now and then; false ends the load: nothing new is sent.
+  // Called now and then, with how many are due so far; false ends the load: nothing new is sent,
+  // and what was not sent yet is forgotten.
   using GoOn = std::function<bool(uint64_t sent)>;
 
   static Result<std::unique_ptr<LoadClient>> make(const LoadOptions& options);
@@ -65,7 +66,8 @@ class LoadClient {
   LoadClient& operator=(const LoadClient&) = delete;
 
   // Sends `count` requests, so many a second, and returns when each is answered or given up.
-  // Returns how many were sent, and an error if the server could not be reached at all.
+  // Returns how many were sent, each of which `answered` has heard of, and an error if the server
+  // could not be reached at all.
   Result<uint64_t> run(uint64_t count, double rate, const Next& next, const Answered& answered,
                        const GoOn& go_on);
 

@@ -2,7 +2,11 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <map>
 
 #include "base/wall_clock.h"
@@ -30,7 +34,12 @@ class LoadClientTest : public ::testing::Test {
     };
     options.header_timeout = milliseconds(1500);
     server_ = Server::start(options, issue(authority, {"127.0.0.1"}, wall_now(), hours(24)).value(),
-                            [](const Request& request, const Reply& reply) {
+                            [this](const Request& request, const Reply& reply) {
+                              if (request.body == "later" && held_ < kMostHeld) {
+                                replies_.push_back(reply);
+                                ++held_;
+                                return;
+                              }
                               reply({.status = request.body == "no" ? 400 : 200});
                             })
                   .value();
@@ -38,7 +47,7 @@ class LoadClientTest : public ::testing::Test {
     options_.port = server_->port();
     options_.server_name = "127.0.0.1";
     options_.certificates = authority.certificate_pem;
-    options_.connections = 3;
+    options_.connections = kMostHeld;
   }
 
   // How often there was which status, for so many of each.
@@ -58,6 +67,11 @@ class LoadClientTest : public ::testing::Test {
     return found;
   }
 
+  static constexpr size_t kMostHeld = 3;
+  // Requests that are answered later: the first of those that ask for it. Whoever sees that all are
+  // there may answer them.
+  std::vector<Reply> replies_;
+  std::atomic<size_t> held_ = 0;
   std::unique_ptr<Server> server_;
   LoadOptions options_;
 };
@@ -109,6 +123,66 @@ TEST_F(LoadClientTest, WhoeverHasEnoughEndsIt) {
       [](uint64_t so_far) { return so_far < 10; });
   EXPECT_LT(sent.value_or(1'000'000), 1000U);
   EXPECT_EQ(answered, sent.value_or(0)) << "what was sent is waited for";
+}
+
+TEST_F(LoadClientTest, WhatWaitsIsNotSentAfterTheEnd) {
+  auto client = LoadClient::make(options_);
+  const std::string later = post("later");
+  uint64_t answered = 0;
+  bool ended = false;
+  const auto sent = (*client)->run(
+      1'000'000, 1000, [&](uint64_t) { return LoadRequest{later}; },
+      [&](uint64_t, const LoadAnswer&) { ++answered; },
+      [&](uint64_t so_far) {
+        if (held_ < kMostHeld || so_far < 10 * kMostHeld) return true;
+        if (!ended) {
+          for (const Reply& reply : replies_) reply({});
+        }
+        ended = true;
+        return false;
+      });
+  EXPECT_EQ(sent.value_or(0), kMostHeld) << "the others had no connection yet";
+  EXPECT_EQ(answered, kMostHeld);
+  EXPECT_EQ(server_->counters().responses[200], kMostHeld);
+}
+
+// Addresses to which a system does not even try to connect.
+TEST_F(LoadClientTest, AnAddressThatCannotBeReachedIsToldOf) {
+  options_.host = "255.255.255.255";
+  auto client = LoadClient::make(options_);
+  ASSERT_TRUE(client.has_value());
+  const std::string yes = post("yes");
+  const auto sent = (*client)->run(
+      1'000'000, 10'000, [&](uint64_t) { return LoadRequest{yes}; },
+      [](uint64_t, const LoadAnswer&) {}, [](uint64_t) { return true; });
+  ASSERT_FALSE(sent.has_value());
+  EXPECT_NE(sent.error().message.find("(Network is unreachable)"), std::string::npos)
+      << sent.error().message;
+}
+
+// The system takes the connections, but nobody ever speaks.
+TEST_F(LoadClientTest, AServerThatSaysNothingDoesNotHoldUpTheEnd) {
+  const int listener = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(::bind(listener, generic, size), 0);
+  ASSERT_EQ(::listen(listener, 64), 0);
+  ASSERT_EQ(::getsockname(listener, generic, &size), 0);
+  options_.port = ntohs(address.sin_port);
+  auto client = LoadClient::make(options_);
+  const std::string yes = post("yes");
+  uint64_t answered = 0;
+  const auto sent = (*client)->run(
+      1'000'000, 1000,
+      [&](uint64_t index) { return LoadRequest{yes, index % 2 == 0 ? Wire::kKept : Wire::kOwn}; },
+      [&](uint64_t, const LoadAnswer&) { ++answered; },
+      [](uint64_t so_far) { return so_far < 10; });
+  EXPECT_EQ(sent.value_or(1), 0U);
+  EXPECT_EQ(answered, 0U);
+  ::close(listener);
 }
 
 }  // namespace
