@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -208,6 +209,10 @@ int bench_webhooks(const BenchWebhooksArguments& arguments) {
   const bool as_json = arguments.output == "json";
   const auto options = options_of(arguments);
   if (!options) return bad_input("bench webhooks: " + options.error().message, as_json);
+  // Whoever writes to a server that has hung up is told by an error, not by the end of the program.
+  if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) {
+    return bad_input("bench webhooks: SIGPIPE cannot be ignored", as_json);
+  }
   auto client = serve::LoadClient::make(*options);
   if (!client) return bad_input("bench webhooks: " + client.error().message, as_json);
   const auto count = static_cast<uint64_t>(arguments.rate * arguments.seconds);

@@ -12,9 +12,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
-#include <csignal>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <optional>
@@ -22,6 +19,7 @@
 #include <vector>
 
 #include "serve/openssl.h"
+#include "serve/wire.h"
 
 namespace phalanx::serve {
 namespace {
@@ -65,40 +63,6 @@ Result<Address> address_of(const std::string& host, uint16_t port) {
     return fail(fmt::format("\"{}\" is no address; write one such as 127.0.0.1", host));
   }
   return address;
-}
-
-// What has come of an HTTP answer.
-struct Incoming {
-  int status = 0;
-  size_t header = 0;  // bytes; 0: not all there
-  size_t body = 0;
-  bool closes = false;
-
-  [[nodiscard]] bool complete(const std::string& text) const {
-    return header > 0 && text.size() >= header + body;
-  }
-};
-
-bool contains_field(std::string_view head, std::string_view name, std::string_view value) {
-  const size_t at = head.find(name);
-  return at != std::string_view::npos && head.substr(at + name.size()).starts_with(value);
-}
-
-// Only what our own server writes has to be understood.
-Incoming read_head(std::string_view text) {
-  Incoming incoming;
-  const size_t end = text.find("\r\n\r\n");
-  if (end == std::string_view::npos || !text.starts_with("HTTP/1.1 ")) return incoming;
-  const std::string_view head = text.substr(0, end + 2);
-  std::from_chars(head.data() + 9, head.data() + std::min<size_t>(head.size(), 12),
-                  incoming.status);
-  constexpr std::string_view kLength = "Content-Length: ";
-  if (const size_t at = head.find(kLength); at != std::string_view::npos) {
-    std::from_chars(head.data() + at + kLength.size(), head.data() + head.size(), incoming.body);
-  }
-  incoming.closes = contains_field(head, "Connection: ", "close");
-  incoming.header = end + 4;
-  return incoming;
 }
 
 }  // namespace
@@ -174,8 +138,6 @@ Result<void> LoadClient::Implementation::prepare() {
     X509_STORE_add_cert(SSL_CTX_get_cert_store(tls_.get()), certificate.get());
   }
   SSL_CTX_set_verify(tls_.get(), SSL_VERIFY_PEER, nullptr);
-  // Whoever writes to a server that has hung up is told by an error, not by the end of the program.
-  if (std::signal(SIGPIPE, SIG_IGN) == SIG_ERR) return fail("SIGPIPE cannot be ignored");
   SSL_CTX_set_mode(tls_.get(), SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   return {};
 }
@@ -344,12 +306,11 @@ LoadClient::Implementation::Step LoadClient::Implementation::read(Connection& co
 // Whether the connection is of no more use.
 bool LoadClient::Implementation::take_answer(Connection& connection) {
   if (!connection.job) return false;
-  const Incoming incoming = read_head(connection.received);
-  if (!incoming.complete(connection.received)) return false;
-  finish(connection, {incoming.status,
-                      std::string_view(connection.received).substr(incoming.header, incoming.body),
-                      {}});
-  if (!connection.kept || incoming.closes) return true;
+  const std::string_view received = connection.received;
+  const ResponseHead head = read_response_head(received);
+  if (head.bytes == 0 || received.size() < head.bytes + head.body_bytes) return false;
+  finish(connection, {head.status, received.substr(head.bytes, head.body_bytes), {}});
+  if (!connection.kept || head.closes) return true;
   free_.push_back(&connection);
   return false;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <map>
 
 #include "base/wall_clock.h"
@@ -26,6 +27,7 @@ std::string post(std::string_view body, std::string_view path = "/path") {
 class LoadClientTest : public ::testing::Test {
  protected:
   LoadClientTest() {
+    std::signal(SIGPIPE, SIG_IGN);
     const Authority authority = make_authority("phalanx", wall_now(), hours(48)).value();
     ServerOptions options;
     options.address = {.host = "127.0.0.1", .port = 0};

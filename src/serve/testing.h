@@ -8,13 +8,13 @@
 #include <unistd.h>
 
 #include <array>
-#include <charconv>
 #include <csignal>
 #include <string>
 #include <string_view>
 #include <utility>
 
 #include "serve/openssl.h"
+#include "serve/wire.h"
 
 namespace phalanx::serve {
 
@@ -101,24 +101,19 @@ class Client {
   // The next answer; `head_only` if it is one to HEAD.
   Answer receive(bool head_only = false) {
     Answer answer;
-    size_t end = 0;
-    while ((end = rest_.find("\r\n\r\n")) == std::string::npos) {
+    ResponseHead head;
+    while ((head = read_response_head(rest_)).bytes == 0) {
       if (!read_more()) return answer;
     }
-    answer.head = rest_.substr(0, end + 2);
-    rest_.erase(0, end + 4);
-    size_t size = 0;
-    constexpr std::string_view kLength = "Content-Length: ";
-    if (const size_t at = answer.head.find(kLength); at != std::string::npos && !head_only) {
-      const char* begin = answer.head.data() + at + kLength.size();
-      std::from_chars(begin, answer.head.data() + answer.head.size(), size);
-    }
+    answer.head = rest_.substr(0, head.bytes - 2);
+    rest_.erase(0, head.bytes);
+    const size_t size = head_only ? 0 : head.body_bytes;
     while (rest_.size() < size) {
       if (!read_more()) return answer;
     }
     answer.body = rest_.substr(0, size);
     rest_.erase(0, size);
-    std::from_chars(answer.head.data() + 9, answer.head.data() + 12, answer.status);
+    answer.status = head.status;
     return answer;
   }
   Answer ask(std::string_view text) {

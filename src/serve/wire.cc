@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <utility>
 
 namespace phalanx::serve {
@@ -50,6 +51,13 @@ bool has_content(int status) {
   return status >= 200 && status != 204 && status != 304;
 }
 
+// The value of a header and what follows it; "" if there is none. `name` is all that stands before
+// the value, from the end of the line above.
+std::string_view from_value(std::string_view head, std::string_view name) {
+  const size_t at = head.find(name);
+  return at == std::string_view::npos ? "" : head.substr(at + name.size());
+}
+
 }  // namespace
 
 Target split_target(std::string_view target) {
@@ -81,6 +89,22 @@ std::string format_response(const Response& response, bool keep_alive, bool head
   text += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
   if (has_content(response.status) && !head_only) text += response.body;
   return text;
+}
+
+ResponseHead read_response_head(std::string_view text) {
+  constexpr std::string_view kVersion = "HTTP/1.1 ";
+  constexpr size_t kStatusDigits = 3;
+  ResponseHead head;
+  const size_t end = text.find("\r\n\r\n");
+  if (end == std::string_view::npos || !text.starts_with(kVersion)) return head;
+  head.bytes = end + 4;
+  text = text.substr(0, end + 2);
+  const std::string_view status = text.substr(kVersion.size(), kStatusDigits);
+  std::from_chars(status.data(), status.data() + status.size(), head.status);
+  const std::string_view length = from_value(text, "\r\nContent-Length: ");
+  std::from_chars(length.data(), length.data() + length.size(), head.body_bytes);
+  head.closes = from_value(text, "\r\nConnection: ").starts_with("close\r\n");
+  return head;
 }
 
 std::string_view reason_phrase(int status) {

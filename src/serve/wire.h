@@ -1,6 +1,7 @@
 // The parts of HTTP/1.1 on the wire that need no socket: the target of a request, and an answer.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,17 @@ Target split_target(std::string_view target);
 // Control characters in headers become spaces: a value that came from outside must not begin a
 // header of its own.
 std::string format_response(const Response& response, bool keep_alive, bool head_only);
+
+// The head of an answer, for clients of our own server: only what format_response() writes is
+// understood.
+struct ResponseHead {
+  int status = 0;
+  size_t bytes = 0;       // with the empty line behind it; 0: not all of it is there
+  size_t body_bytes = 0;  // as it says
+  bool closes = false;    // no other answer follows on this connection
+};
+// `text` begins with the answer, and may end anywhere.
+ResponseHead read_response_head(std::string_view text);
 
 // "Not Found"
 std::string_view reason_phrase(int status);

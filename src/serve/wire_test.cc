@@ -74,5 +74,27 @@ TEST(Wire, HeadersAreFoundWhateverTheirCase) {
   EXPECT_EQ(request.header("y"), "");
 }
 
+TEST(Wire, TheHeadOfAnAnswerIsReadAsItWasWritten) {
+  const std::string kept = format_response({.status = 404, .body = "no\n"}, true, false);
+  for (size_t size = 0; size < kept.size() - 3; ++size) {
+    EXPECT_EQ(read_response_head(kept.substr(0, size)).bytes, 0U) << size;
+  }
+  for (const size_t body : {0, 1, 3}) {
+    const ResponseHead head = read_response_head(kept.substr(0, kept.size() - 3 + body));
+    EXPECT_EQ(head.status, 404);
+    EXPECT_EQ(head.bytes, kept.size() - 3);
+    EXPECT_EQ(head.body_bytes, 3U);
+    EXPECT_FALSE(head.closes);
+  }
+  const Response empty{.status = 204, .headers = {{"X-Content-Length", "5"}}};
+  const std::string last = format_response(empty, false, false);
+  EXPECT_EQ(read_response_head(last + kept).status, 204);
+  EXPECT_EQ(read_response_head(last + kept).bytes, last.size());
+  EXPECT_EQ(read_response_head(last + kept).body_bytes, 0U) << "that is of another header";
+  EXPECT_TRUE(read_response_head(last).closes);
+  EXPECT_EQ(read_response_head("\x15\x03\x01\r\n\r\n").bytes, 0U) << "no HTTP";
+  EXPECT_EQ(read_response_head("HTTP/1.1 \r\n\r\n").status, 0);
+}
+
 }  // namespace
 }  // namespace phalanx::serve
