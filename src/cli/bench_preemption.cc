@@ -50,10 +50,8 @@ struct Measurement {
   std::optional<double> cycle_ms = {};
 };
 
-// The smallest of the sorted times that so many of a hundred do not exceed.
-double percentile(const std::vector<int64_t>& sorted, size_t percent) {
-  const size_t rank = (sorted.size() * percent + 99) / 100;
-  return static_cast<double>(sorted[std::max<size_t>(rank, 1) - 1]) * 1e-6;
+double milliseconds(int64_t nanoseconds) {
+  return static_cast<double>(nanoseconds) * 1e-6;
 }
 
 void fill(core::Core& core, const FullCluster& cluster, const core::Adapters& adapters) {
@@ -106,9 +104,9 @@ Measurement measure(core::Core& core, const FullCluster& cluster, const FullClus
   result.steps = first->steps;
   result.exact = first->exact;
   result.repeated = times.size();
-  result.p50_ms = percentile(times, 50);
-  result.p99_ms = percentile(times, 99);
-  result.p99_cpu_ms = percentile(cpu_times, 99);
+  result.p50_ms = milliseconds(percentile(times, 50));
+  result.p99_ms = milliseconds(percentile(times, 99));
+  result.p99_cpu_ms = milliseconds(percentile(cpu_times, 99));
   return result;
 }
 
@@ -127,7 +125,7 @@ double measure_cycle(const FullCluster& cluster, const FullClusterGang& gang,
     CHECK(output.writes.size() >= victims);
   }
   std::ranges::sort(times);
-  return percentile(times, 50);
+  return milliseconds(percentile(times, 50));
 }
 
 json::object to_json(const Measurement& m) {

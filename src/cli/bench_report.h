@@ -1,6 +1,7 @@
 // The benchmarks of `phalanx bench`, and what they share.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <string>
@@ -78,6 +79,15 @@ using BenchClock = std::chrono::steady_clock;
 
 inline int64_t nanoseconds_since(BenchClock::time_point start) {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(BenchClock::now() - start).count();
+}
+
+// The smallest of the sorted values that so many of a hundred do not exceed: one that was measured,
+// never one in between. 0 if there are none.
+template <typename T>
+T percentile(const std::vector<T>& sorted, size_t percent) {
+  if (sorted.empty()) return T{};
+  const size_t rank = (sorted.size() * percent + 99) / 100;
+  return sorted[std::max<size_t>(rank, 1) - 1];
 }
 
 }  // namespace phalanx::cli

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/json_path.h"
 #include "base/sha256.h"
+#include "cli/bench_report.h"
 #include "cli/soak_core_laws.h"
 
 namespace phalanx::cli {
@@ -42,9 +43,7 @@ double seconds(Duration duration) {
 
 json::object waits_json(std::vector<Duration> waits) {
   std::ranges::sort(waits);
-  const auto at = [&](size_t percent) {
-    return waits.empty() ? 0 : seconds(waits[(waits.size() - 1) * percent / 100]);
-  };
+  const auto at = [&](size_t percent) { return seconds(percentile(waits, percent)); };
   return {{"p50", at(50)}, {"p90", at(90)}, {"p99", at(99)}, {"max", at(100)}};
 }
 

@@ -320,7 +320,7 @@ void LoadClient::Implementation::finish(Connection& connection, const LoadAnswer
   connection.job.reset();
   --under_way_;
   LoadAnswer told = answer;
-  told.latency = std::chrono::duration_cast<Duration>(Clock::now() - job.due);
+  told.latency = std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - job.due);
   (*answered_)(job.index, told);
   connection.received.clear();
 }

@@ -40,7 +40,7 @@ struct LoadRequest {
 struct LoadAnswer {
   int status = 0;  // 0: the server hung up without one
   std::string_view body;
-  Duration latency{};  // from when it was due
+  std::chrono::microseconds latency{};  // from when it was due
 };
 
 struct LoadOptions {
