@@ -4,6 +4,11 @@
 
 #include <algorithm>
 #include <boost/json/basic_parser_impl.hpp>
+#include <compare>
+#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
 
 #include "base/printable.h"
 
@@ -33,18 +38,21 @@ class Builder {
   bool on_document_begin(Code& /*code*/) { return true; }
   bool on_document_end(Code& /*code*/) { return true; }
   bool on_object_begin(Code& /*code*/) {
-    open_objects_.emplace_back();
+    open_objects_.push_back({keys_.size(), unescaped_.size()});
     return true;
   }
   bool on_object_end(size_t size, Code& code) {
-    std::vector<std::string>& keys = open_objects_.back();
+    const OpenObject object = open_objects_.back();
+    const std::span keys = std::span(keys_).subspan(object.first_key);
     std::ranges::sort(keys);
     if (const auto twice = std::ranges::adjacent_find(keys); twice != keys.end()) {
-      repeated_key_ = std::move(*twice);
+      repeated_key_ = std::string(twice->text);
       code = json::error::syntax;
       return false;
     }
     open_objects_.pop_back();
+    keys_.resize(object.first_key);
+    unescaped_.resize(object.first_unescaped);
     stack_.push_object(size);
     return one_more(code);
   }
@@ -59,8 +67,9 @@ class Builder {
     return true;
   }
   bool on_key(Text text, size_t /*size*/, Code& /*code*/) {
-    key_ += text;
-    open_objects_.back().push_back(std::exchange(key_, {}));
+    const std::string_view whole = key_.empty() ? lasting(text) : lasting(key_ += text);
+    keys_.push_back({std::hash<std::string_view>()(whole), whole});
+    key_.clear();
     stack_.push_key(text);
     return true;
   }
@@ -96,11 +105,36 @@ class Builder {
   bool on_comment_part(Text /*text*/, Code& /*code*/) { return true; }
   bool on_comment(Text /*text*/, Code& /*code*/) { return true; }
 
-  void begin() { stack_.reset(); }
+  // What is parsed has to stay where it is.
+  void begin(std::string_view document) {
+    document_ = document;
+    stack_.reset();
+  }
   [[nodiscard]] json::value release() { return stack_.release(); }
   [[nodiscard]] const std::optional<std::string>& repeated_key() const { return repeated_key_; }
 
  private:
+  // Sorted by a number first, which is most of the comparisons; whoever sends keys whose numbers
+  // are the same makes them no worse than those of the texts.
+  struct Key {
+    size_t hash = 0;
+    std::string_view text;
+    auto operator<=>(const Key&) const = default;
+  };
+  struct OpenObject {
+    size_t first_key = 0;
+    size_t first_unescaped = 0;
+  };
+
+  // The same text where it stays until its object is closed: in the document, unless there were
+  // escapes in it.
+  std::string_view lasting(std::string_view text) {
+    const std::less_equal<> not_after;
+    const bool in_document =
+        not_after(document_.data(), text.data()) &&
+        not_after(text.data() + text.size(), document_.data() + document_.size());
+    return in_document ? text : std::string_view(unescaped_.emplace_back(text));
+  }
   bool one_more(Code& code) {
     if (++values_ <= kMostValues) return true;
     code = json::error::array_too_large;
@@ -108,8 +142,11 @@ class Builder {
   }
 
   json::value_stack stack_;
-  std::vector<std::vector<std::string>> open_objects_;  // the keys of each so far
-  std::string key_;                                     // the part of the current one
+  std::string_view document_;
+  std::vector<OpenObject> open_objects_;
+  std::vector<Key> keys_;              // of all open objects so far
+  std::deque<std::string> unescaped_;  // those of them that are not in the document as they are
+  std::string key_;                    // the part of the current one
   std::optional<std::string> repeated_key_;
   size_t values_ = 0;
 };
@@ -120,7 +157,7 @@ Result<json::value> parse_strict_json(std::string_view text) {
   json::parse_options options;
   options.max_depth = kMaxDepth;
   json::basic_parser<Builder> parser(options);
-  parser.handler().begin();
+  parser.handler().begin(text);
   json::error_code code;
   const size_t consumed = parser.write_some(false, text.data(), text.size(), code);
   const auto& repeated = parser.handler().repeated_key();

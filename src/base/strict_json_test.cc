@@ -31,6 +31,30 @@ TEST(StrictJson, AKeyMayStandOnlyOnceInAnObject) {
   EXPECT_EQ(read(R"([{"a":1},{"a":2}])"), R"([{"a":1},{"a":2}])");
 }
 
+// However they are written, and whatever objects stand in between.
+TEST(StrictJson, KeysAreComparedAsTheyAreMeant) {
+  const auto twice = [](const std::string& key) {
+    return "the key \"" + key.substr(0, 64) + "\" stands twice in one object";
+  };
+  const auto refused = [&](const std::string& text, const std::string& key) {
+    EXPECT_NE(read(text).find(twice(key)), std::string::npos) << text.substr(0, 200);
+  };
+  refused(R"({"\u0061b":1,"c":{"d":1,"\u0065":{}},"ab":2})", "ab");
+  refused(R"({"ab":1,"c":{"\u0064":1,"e":[{"\u0065":1}]},"\u0061b":2})", "ab");
+  refused(R"({"a\u0062":1,"c":[{"d":1},{}],"\u0061b":2})", "ab");
+  refused(R"({"":1,"":2})", "");
+  EXPECT_EQ(read(R"({"\u0061":{"\u0061":{"a":1},"b":1},"\u0062":[{"a":1},{"\u0061":1}]})"),
+            R"({"a":{"a":{"a":1},"b":1},"b":[{"a":1},{"a":1}]})");
+  // Longer than the parser has room for in one piece.
+  const std::string text(10'000, 'k');
+  refused("{\"" + text + "\":1,\"\\u006b" + text.substr(1) + "\":2}", text);
+  EXPECT_TRUE(parse_strict_json("{\"" + text + "\":1,\"\\u006b" + text + "\":2}").has_value());
+  std::string many = "{";
+  for (int i = 0; i < 5'000; ++i) many += "\"f" + std::to_string(i) + "\":0,";
+  refused(many + "\"f1234\":1}", "f1234");
+  EXPECT_TRUE(parse_strict_json(many + "\"f5000\":1}").has_value());
+}
+
 TEST(StrictJson, WhatIsNoJsonIsRefused) {
   for (const std::string_view text : {"",
                                       " ",
