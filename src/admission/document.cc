@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/json_path.h"
 #include "base/quantity.h"
 
 namespace phalanx::admission {
@@ -60,7 +61,7 @@ std::string Place::quantity() const {
 
 bool Place::same_as(const Place& other) const {
   if (!present() || !other.present()) return present() == other.present();
-  return *value_ == *other.value_;
+  return same_value(value_, other.value_);
 }
 
 const json::value* value_at(const json::value& document, std::string_view path) {

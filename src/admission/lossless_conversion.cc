@@ -203,7 +203,7 @@ class Restorer {
     json::value back = convert_plainly(kind_, document, version_of(looks_), left);
     expanded_ += left_.values - left.values;
     own_schema_.prune(back);
-    if (back != looks_) return false;
+    if (!same_value(&back, &looks_)) return false;
     return std::ranges::all_of(schema_.validate(document), [&](const Problem& problem) {
       return std::ranges::find(problems_, problem) != problems_.end();
     });

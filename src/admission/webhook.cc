@@ -58,11 +58,15 @@ bool is_being_deleted(const Place& object) {
 bool changes_metadata_only(const Review& review) {
   if (review.operation != Operation::kUpdate) return false;
   if (!same_notes(&review.old_object, &review.object)) return false;
-  json::object before = review.old_object.get_object();
-  json::object after = review.object.get_object();
-  before.erase("metadata");
-  after.erase("metadata");
-  return before == after;
+  const json::object& before = review.old_object.get_object();
+  const json::object& after = review.object.get_object();
+  const auto others = [](const json::object& object) {
+    return object.size() - object.count("metadata");
+  };
+  return others(before) == others(after) && std::ranges::all_of(before, [&](const auto& field) {
+           const json::value* now = after.if_contains(field.key());
+           return field.key() == "metadata" || (now != nullptr && same_value(&field.value(), now));
+         });
 }
 
 Decision default_new_job(const Review& review, const Cluster& cluster) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "base/json_patch.h"
+#include "base/json_path.h"
 #include "base/json_pointer.h"
 
 namespace phalanx {
@@ -13,7 +14,7 @@ class Difference {
       between_objects(before.get_object(), after.get_object());
     } else if (before.is_array() && after.is_array()) {
       between_lists(before.get_array(), after.get_array());
-    } else if (before != after) {
+    } else if (!same_value(&before, &after)) {
       say("replace", &after);
     }
   }
@@ -40,10 +41,10 @@ class Difference {
   void between_lists(const json::array& before, const json::array& after) {
     const size_t shorter = std::min(before.size(), after.size());
     size_t head = 0;
-    while (head < shorter && before[head] == after[head]) ++head;
+    while (head < shorter && same_value(&before[head], &after[head])) ++head;
     size_t tail = 0;
     while (tail < shorter - head &&
-           before[before.size() - 1 - tail] == after[after.size() - 1 - tail]) {
+           same_value(&before[before.size() - 1 - tail], &after[after.size() - 1 - tail])) {
       ++tail;
     }
     const size_t common = shorter - tail;

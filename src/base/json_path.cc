@@ -4,6 +4,26 @@
 #include <utility>
 
 namespace phalanx {
+namespace {
+
+// Not the == of Boost.JSON: that copies every field of an object to compare it, and so the whole
+// document once for each of its levels.
+bool equal_values(const json::value& a, const json::value& b) {
+  if (a.is_object() && b.is_object()) {
+    const json::object& others = b.get_object();
+    return a.get_object().size() == others.size() &&
+           std::ranges::all_of(a.get_object(), [&](const auto& field) {
+             const json::value* other = others.if_contains(field.key());
+             return other != nullptr && equal_values(field.value(), *other);
+           });
+  }
+  if (a.is_array() && b.is_array()) {
+    return std::ranges::equal(a.get_array(), b.get_array(), equal_values);
+  }
+  return a == b;
+}
+
+}  // namespace
 
 const json::value* find_field(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -105,7 +125,7 @@ void set_or_erase(json::object& object, std::string_view name, const json::value
 
 bool same_value(const json::value* a, const json::value* b) {
   if (a == nullptr || a->is_null()) return b == nullptr || b->is_null();
-  return b != nullptr && *a == *b;
+  return b != nullptr && equal_values(*a, *b);
 }
 
 void drop_nulls(json::value& document) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace phalanx {
 namespace {
@@ -48,6 +49,22 @@ TEST(JsonPath, DepthIsThatOfTheDeepestValue) {
   EXPECT_EQ(depth_of(*parse_json("1")), 0U);
   EXPECT_EQ(depth_of(*parse_json("[]")), 1U);
   EXPECT_EQ(depth_of(*parse_json(R"({"a":[1,2,{}],"b":[null]})")), 3U);
+}
+
+TEST(JsonPath, ValuesAreTheSameWhereBoostSaysSo) {
+  std::vector<json::value> values;
+  for (const std::string_view text :
+       {"null", "1", "1.0", "18446744073709551615", "-1", "true", R"("a")", "[]", "[1,2]", "[2,1]",
+        "[1]", "{}", R"({"a":1,"b":[{}]})", R"({"b":[{}],"a":1})", R"({"a":1,"b":[{"c":null}]})",
+        R"({"a":1,"b":null})", R"({"a":1,"c":[{}]})", R"({"a":1})"}) {
+    values.push_back(*parse_json(text));
+  }
+  values.emplace_back(uint64_t{1});
+  for (const json::value& a : values) {
+    for (const json::value& b : values) EXPECT_EQ(same_value(&a, &b), a == b) << a << " " << b;
+    EXPECT_EQ(same_value(&a, nullptr), a.is_null()) << a;
+    EXPECT_EQ(same_value(nullptr, &a), a.is_null()) << a;
+  }
 }
 
 }  // namespace
