@@ -165,10 +165,13 @@ void ApiSide::begin_life(uint64_t life, std::vector<api::Kind> kinds) {
   transport_.post([this, life, kinds = std::move(kinds)] { begin(life, kinds); });
 }
 
-void ApiSide::refresh(uint64_t life, api::Kind kind) {
-  transport_.post([this, life, kind] {
+void ApiSide::catch_up(uint64_t life) {
+  transport_.post([this, life] {
     if (life != life_.number) return;
-    life_.reflectors.at(kind)->refresh([this, life] { decider_.put(Refreshed{life}); });
+    reopen_connections();
+    life_.reflectors.at(api::Kind::kWorkload)->refresh([this, life] {
+      decider_.put(CaughtUp{life});
+    });
   });
 }
 

@@ -44,8 +44,8 @@ struct Arrived {
 struct AllListed {
   uint64_t life = 0;
 };
-// What was to be listed anew has been told.
-struct Refreshed {
+// Everything has been told that a leader before us can have promised.
+struct CaughtUp {
   uint64_t life = 0;
 };
 struct Elected {
@@ -72,7 +72,7 @@ struct Listening {};
 struct Stop {
   std::optional<Error> why = {};  // none: somebody wants it
 };
-using Message = std::variant<Arrived, AllListed, Refreshed, NobodyConverts, Elected, Deposed,
+using Message = std::variant<Arrived, AllListed, CaughtUp, NobodyConverts, Elected, Deposed,
                              Question, Listening, Stop>;
 
 // At this moment.
@@ -97,8 +97,8 @@ class ApiSide {
 
   // From any thread.
   void begin_life(uint64_t life, std::vector<api::Kind> kinds);
-  // Lists a kind anew, as it is from now on.
-  void refresh(uint64_t life, api::Kind kind);
+  // Lists the Workloads as they are from now on, and watches everything on new connections.
+  void catch_up(uint64_t life);
   // `caused_at`: when the first of the events arrived that led to these writes.
   void carry_out(uint64_t life, std::vector<core::Write> writes, std::vector<core::Notice> notices,
                  std::optional<kube::Instant> caused_at);

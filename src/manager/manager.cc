@@ -188,8 +188,8 @@ bool Manager::take_in(Message& message) {
     if (listed->life == life_) all_listed();
   } else if (std::holds_alternative<NobodyConverts>(message)) {
     endpoints_->convert_now();
-  } else if (const auto* refreshed = std::get_if<Refreshed>(&message)) {
-    if (refreshed->life != life_) return true;
+  } else if (const auto* caught_up = std::get_if<CaughtUp>(&message)) {
+    if (caught_up->life != life_) return true;
     fresh_ = true;
     lead();
   } else if (const auto* elected = std::get_if<Elected>(&message)) {
@@ -235,13 +235,14 @@ void Manager::become_ready() {
 // The leader before us may have promised places a moment ago of which we have not heard: watches
 // are never late by much, but nobody can tell by how much, and one that died is silent like one of
 // a cluster in which nothing happens. All promises are in Workloads, so these are listed anew
-// before anything is decided; if there is reason to doubt the rest, everything is.
+// before anything is decided; if there is reason to doubt the rest, everything is. Watches go on on
+// new connections, so that one that died is not waited for.
 void Manager::take_over(bool doubtful) {
   leads_ = true;
   endpoints_->lead(true);
   fresh_ = !settings_.process.elect_leader;
   if (doubtful && listed_) begin_life();
-  if (!fresh_) api_->refresh(life_, api::Kind::kWorkload);
+  if (!fresh_) api_->catch_up(life_);
   lead();
 }
 
