@@ -2,7 +2,7 @@
 
 import collections
 import datetime
-import os
+import glob
 import re
 import signal
 import sys
@@ -11,11 +11,12 @@ import time
 
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
+import gang_load  # noqa: E402
 import manager_process  # noqa: E402
 import trust_probe  # noqa: E402
 from cluster_objects import client_configs  # noqa: E402
 from fault import LEASE_SECONDS, Fault  # noqa: E402
-from fault_networks import NetworkSilent, NetworkSlow, WatchesCut  # noqa: E402
+from fault_networks import NetworkSilent, NetworkSlow, Succession, WatchesCut  # noqa: E402
 from names import BATCH, CRDS, KUEUE, WEBHOOKS  # noqa: E402
 
 LONGEST_RUN = 3  # seconds, of a pod (gang_load.py)
@@ -178,23 +179,37 @@ class Crds(Fault):
 class Clocks(Fault):
     name = "clocks"
     what = "the clock of one of two replicas is wrong, and whoever leads is put to sleep"
-    library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
+    repetitions = 2
+    libraries = "/usr/lib/*/faketime/libfaketimeMT.so.1"
     sleeps = 2
 
     def begin(self):
-        if not os.path.exists(self.library):
-            sys.exit(f"there is no {self.library}; it is in a package of: tools/install-packages cluster")
-        hours = self.variant(1, 5, 20)
-        self.did = f"{hours} h ahead"
+        found = glob.glob(self.libraries)
+        if not found:
+            sys.exit(f"there is no {self.libraries}; it is in a package of: tools/install-packages cluster")
+        self.hours, self.sets = self.variant(1, 5, 20), self.variant(False, True)
+        self.did = f"{self.hours} h ahead, {'set while it runs' if self.sets else 'from the start'}"
+        self.clock = f"{self.run.cluster.folder}/clock"
         first, second = self.run.managers
         second.environment = {
-            "LD_PRELOAD": self.library,
-            "FAKETIME": f"+{hours}h",
+            "LD_PRELOAD": found[0],
+            "FAKETIME_TIMESTAMP_FILE": self.clock,
+            "FAKETIME_CACHE_DURATION": "1",
             "FAKETIME_DONT_FAKE_MONOTONIC": "1",
         }
+        self.set_clock(0 if self.sets else self.hours)
         # The one whose clock is wrong makes the certificates.
         self.run.restart_managers([second, first], without_certificates=True)
-        # It measures that, to within a second.
+        if not self.sets:
+            self.clock_is_told()
+
+    def set_clock(self, hours):
+        with open(self.clock, "w", encoding="utf-8") as file:
+            file.write(f"+{hours}h\n")
+
+    def clock_is_told(self):
+        """It measures that, to within a second."""
+        hours, second = self.hours, self.run.managers[1]
         told = rf"the clock of this machine is ({hours}h|{f'{hours - 1}h' if hours > 1 else ''}59m)\S* ahead of"
         self.run.wait(f"second to say: {told}", lambda: re.search(told, second.said()))
 
@@ -202,6 +217,9 @@ class Clocks(Fault):
         slept = 0
         for _ in range(self.sleeps):
             time.sleep(self.chance.uniform(1, 2))
+            if self.sets and slept == 0:
+                self.set_clock(self.hours)
+                self.clock_is_told()
             manager_process.waited(lambda: self.run.leader(self.run.managers), 60)
             leader = self.run.leader(self.run.managers)
             if leader is None:
@@ -349,7 +367,7 @@ class Conflicts(Fault):
 class Namespaces(Fault):
     name = "namespaces"
     what = "a namespace is deleted"
-    fitting = 8  # of its jobs fill the nodes
+    fitting = gang_load.QUOTA // 16  # of its jobs fill the queue
 
     def begin(self):
         self.doomed = f"{self.namespace}-doomed"
@@ -358,7 +376,7 @@ class Namespaces(Fault):
         for index in range(12):
             document = manager_process.job(f"long-{index:02d}", 4, 4, annotations=annotations)
             self.run.persist(f"{BATCH}/namespaces/{self.doomed}/jobs", document)
-        self.run.wait("the jobs to fill the nodes", lambda: self.running() == 4 * self.fitting, patience=120)
+        self.run.wait("the jobs to fill the queue", lambda: self.running() == 4 * self.fitting, patience=120)
 
     def running(self):
         pods = self.run.ask(f"/api/v1/namespaces/{self.doomed}/pods")["items"]
@@ -387,6 +405,7 @@ KINDS = [
     WatchesCut,
     NetworkSlow,
     NetworkSilent,
+    Succession,
     Certificates,
     Crds,
     Clocks,

@@ -1,9 +1,11 @@
 """Faults of the networks between the managers and the API server."""
 
+import signal
 import sys
 import time
 
 sys.dont_write_bytecode = True
+import manager_process  # noqa: E402
 from fault import LEASE_SECONDS, Fault  # noqa: E402
 
 SILENCE = 100  # seconds; after 90 a watch on which nothing comes is taken up again
@@ -74,3 +76,22 @@ class NetworkSilent(Fault):
     def end(self):
         # A follower whose lease is answered has no other reason to doubt its watches: until then its account is old.
         time.sleep(max(0, self.noticed_by - time.monotonic()))
+
+
+class Succession(Fault):
+    name = "succession"
+    what = "the watches of a replica die in silence, and then the leader"
+
+    def disturb(self):
+        time.sleep(self.chance.uniform(0.5, 1.5))
+        manager_process.waited(lambda: self.run.leader(self.run.managers), 60)
+        leader = self.run.leader(self.run.managers) or self.run.managers[0]
+        heir = next(manager for manager in self.run.managers if manager is not leader)
+        dead = heir.network.deaden(1)
+        self.run.check(dead > 0, "no watch was there to be dead")
+        time.sleep(self.chance.uniform(1, 3))  # in which the heir hears nothing of what the leader promises
+        leader.end(signal.SIGKILL)
+        self.run.wait(f"{heir.name} to lead", lambda: self.run.leader([heir]))
+        leader.start()
+        self.run.wait(f"{leader.name} to be ready", leader.ready)
+        self.did, self.counted = "SIGKILL", f"{dead} connections, "

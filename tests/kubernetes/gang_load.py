@@ -1,6 +1,7 @@
 """Jobs that come in while things happen, and what has to be true of them afterwards: for chaos and faults.
 
-All the while no node may be over-committed. In the end every Job is complete, every one of its indexes ran exactly
+All the while no node may be over-committed, neither by the pods that are on it nor by what was promised to Workloads,
+and no queue gives more than its quota. In the end every Job is complete, every one of its indexes ran exactly
 once, also counting pods that are gone by then, no pod is left gated, the account of every manager is what a fresh one
 would build from the objects, and none of them lacked a right or ended by itself.
 """
@@ -14,16 +15,67 @@ sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 import manager_process  # noqa: E402
 from api_client import NO_ANSWER, ApiError  # noqa: E402
-from names import BATCH, BLOCK, GPU, INDEX, JOB_NAME, KUEUE, LEASE_PATH, RACK  # noqa: E402
+from manager_process import assigned_hosts, holds  # noqa: E402
+from names import AMOUNTS, BATCH, BLOCK, GPU, INDEX, JOB_NAME, KUEUE, LEASE_PATH, RACK  # noqa: E402
 
 GPUS_OF_A_NODE = 8
+QUOTA = 96  # GPUs: less than there are, so that sometimes the quota decides and sometimes the nodes
+WORKLOAD_OF_POD = "kueue.x-k8s.io/workload"
 LEASE_SECONDS = 3  # shorter than anybody would want it, so that much happens in little time
 MOST_SECONDS_OF_A_POD = 15  # far more than any runs for
 CRASHES = ("internal fault", "terminate called", "Sanitizer")
 
 
+def over_promised(workloads, pods):
+    """What Workloads were promised beyond what a node, or a queue, has.
+
+    The scheduler binds no pod where it does not fit, so pods alone do not tell that a place was given away twice: the
+    second gang would just wait. Pods that are done need their places no more. They have to be listed after the
+    Workloads: what happens in between makes them fewer.
+    """
+    done = collections.Counter()
+    for pod in pods:
+        if pod.get("status", {}).get("phase") == "Succeeded":
+            name = pod["metadata"]["namespace"], pod["metadata"].get("annotations", {}).get(WORKLOAD_OF_POD)
+            done[name] += 1
+            done[(*name, pod["spec"].get("nodeName"))] += 1
+    promised, reserved = collections.Counter(), 0
+    for workload in workloads:
+        name = workload["metadata"]["namespace"], workload["metadata"]["name"]
+        if not holds(workload, "QuotaReserved") or holds(workload, "Finished"):
+            continue
+        for pod_set in workload["status"]["admission"]["podSetAssignments"]:
+            of_a_pod = int(pod_set.get("resourceUsage", {}).get(GPU, 0)) // pod_set["count"]
+            reserved += max(0, pod_set["count"] - done[name]) * of_a_pod
+            hosts = collections.Counter(assigned_hosts(pod_set.get("topologyAssignment") or {}))
+            for host, count in hosts.items():
+                promised[host] += max(0, count - done[(*name, host)]) * of_a_pod
+    problems = [
+        f"node {host}: {amount} of {GPUS_OF_A_NODE} GPUs are promised"
+        for host, amount in promised.items()
+        if amount > GPUS_OF_A_NODE
+    ]
+    if reserved > QUOTA:
+        problems.append(f"{reserved} of {QUOTA} GPUs of the queue are given away")
+    return problems
+
+
+def promise(name, gpus, host):
+    """A Workload that was promised one pod with these GPUs, for the check of the check."""
+    place = {"domains": [{"values": [host], "count": 1}]}
+    pod_set = {"name": "main", "count": 1, "resourceUsage": {GPU: str(gpus)}, "topologyAssignment": place}
+    return {
+        "metadata": {"namespace": "a", "name": name},
+        "status": {
+            "admission": {"podSetAssignments": [pod_set]},
+            "conditions": [{"type": "QuotaReserved", "status": "True"}],
+        },
+    }
+
+
 class Sampler(threading.Thread):
-    """Looks at all pods, again and again, and notes when a node has more than it has, and which pods there ever were.
+    """Looks at all pods and promises, again and again, and notes when a node has more than it has, and which pods there
+    ever were.
 
     A Job that is suspended loses its pods without counting them as failed, so those that are there in the end do not
     tell that it was started twice. They take a second to go, which is enough to be seen.
@@ -59,7 +111,10 @@ class Sampler(threading.Thread):
 
     def _look(self):
         used = collections.Counter()
-        for pod in self._client.request("GET", "/api/v1/pods?resourceVersion=0")["items"]:
+        workloads = self._client.request("GET", f"{KUEUE}/workloads")["items"]
+        pods = self._client.request("GET", "/api/v1/pods")["items"]
+        self.problems += over_promised(workloads, pods)
+        for pod in pods:
             node, labels = pod["spec"].get("nodeName"), pod["metadata"].get("labels", {})
             if node and INDEX in labels:
                 self.ran[pod["metadata"]["namespace"], labels[JOB_NAME], labels[INDEX]].add(pod["metadata"]["uid"])
@@ -112,6 +167,9 @@ class Run(manager_process.Checks):
         super().__init__(test, options)
         self.lease_seconds = lease_seconds
         self.configuration = self.configure("")
+        twice = over_promised([promise("x", 8, "h"), promise("y", 1, "h")], [])
+        too_much = over_promised([promise(f"w-{i}", 8, f"h-{i}") for i in range(13)], [])
+        self.check(len(twice) == 1 and len(too_much) == 1, "nobody would notice what is promised twice")
         self.sampler = Sampler(self.cluster.client())
         self._reminded = {}  # when which pod was, or was first seen
 
@@ -124,7 +182,7 @@ class Run(manager_process.Checks):
     def make_queues(self, namespace):
         """What is there already is shared."""
         self.persist("/api/v1/namespaces", {"metadata": {"name": namespace}})
-        for collection, document in manager_process.queue_objects(namespace):
+        for collection, document in manager_process.queue_objects(namespace, {**AMOUNTS, GPU: str(QUOTA)}):
             self.persist(f"{KUEUE}/{collection}", document)
 
     def persist(self, path, document, client=None, refusals=None):

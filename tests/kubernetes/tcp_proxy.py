@@ -48,7 +48,7 @@ class TcpProxy:
         self._delay = self._bytes_per_second = 0
         self._loop = asyncio.new_event_loop()
         self._flowing = None
-        self.taken = 0  # connections, since the start
+        self.taken = self.missed = 0  # connections, since the start; to a target that did not take them
         self.slowed = self.held = 0  # pieces that went through later than they would have, since the start
         begun = threading.Event()
         threading.Thread(target=self._run, args=(begun,), daemon=True).start()
@@ -137,7 +137,7 @@ class TcpProxy:
             try:
                 return await asyncio.open_connection("127.0.0.1", port)
             except OSError:
-                pass
+                self.missed += 1
         return None
 
     async def _serve(self, reader, writer):
