@@ -36,18 +36,18 @@ demo: build
 	@$(BUILD)/phalanx demo
 
 test:
-	@tools/install-packages build test >&2
+	@tools/install-packages build test cluster go >&2  # now: a stage in the background cannot ask for a password
 	@BUILD=$(BUILD) JOBS=$(JOBS) tools/run-tests
 
 cluster: build
-	@tools/install-packages cluster >&2
+	@tools/install-packages cluster go >&2
 	@tests/kubernetes/cluster up "$(NODES)" $(BUILD)/phalanx
 
 cluster-down:
 	@tests/kubernetes/cluster down
 
 bench-kubernetes: build
-	@tools/install-packages cluster >&2
+	@tools/install-packages cluster go >&2
 	@OUT="$(OUT)" tests/kubernetes/bench-runs $(BUILD)/phalanx $(SIZES)
 
 format:
