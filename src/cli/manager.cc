@@ -10,9 +10,11 @@
 #include <memory>
 #include <thread>
 
+#include "base/file.h"
 #include "cli/command.h"
 #include "cli/stop_signals.h"
 #include "manager/log.h"
+#include "manager/settings.h"
 
 namespace phalanx::cli {
 namespace {
@@ -22,9 +24,24 @@ struct Arguments {
   manager::ManagerOptions manager;
   manager::LogFormat log_format = manager::LogFormat::kText;
   manager::Level log_level = manager::Level::kInfo;
+  bool check_config = false;
 };
 
+// Whether the manager would start with this configuration, without a cluster.
+int check_configuration(const manager::ManagerOptions& options) {
+  const std::string& file = options.configuration_file;
+  if (file.empty()) return bad_input("manager: --check-config needs a file: --config FILE");
+  const auto text = read_file(file);
+  if (!text) return bad_input("manager: " + text.error().message);
+  const auto settings = manager::read_settings(*text, file, options.overrides);
+  if (!settings) return bad_input("manager: " + settings.error().message);
+  for (const std::string& warning : settings->warnings) remark(warning);
+  std::cout << file << ": understood\n";
+  return kDone;
+}
+
 int run_manager(const Arguments& arguments) {
+  if (arguments.check_config) return check_configuration(arguments.manager);
   const auto begun = std::chrono::steady_clock::now();
   manager::set_log_style(arguments.log_format, arguments.log_level);
   auto access = kube::find_access(arguments.access);
@@ -68,6 +85,8 @@ void add_manager_command(CLI::App& app, Run& run) {
   command->add_option("--config", arguments->manager.configuration_file,
                       "A Configuration, config.phalanx.dev/v1 or Kueue's; a changed file is taken "
                       "over");
+  command->add_flag("--check-config", arguments->check_config,
+                    "Only say whether this file is understood, and what of it is not used");
   command->add_option("--feature-gates", overrides.feature_gates, "A=true,B=false");
   command->add_option("--webhook-port", overrides.webhook_port, "HTTPS, for the API server [9443]")
       ->check(CLI::Range(1, 65535));

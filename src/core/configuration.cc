@@ -8,71 +8,13 @@
 #include "base/spelling.h"
 #include "base/yaml.h"
 #include "core/configuration_queueing.h"
+#include "core/feature_gates.h"
 
 namespace phalanx::core {
 namespace {
 
 constexpr std::string_view kOurGroup = "config.phalanx.dev/";
 constexpr std::string_view kKueueGroup = "config.kueue.x-k8s.io/";
-
-struct Gate {
-  std::string_view name;
-  bool fallback;                                         // what holds if nobody says anything
-  void (*apply)(Configuration& configuration, bool on);  // nullptr: changes nothing here
-};
-
-// Kueue's gates by their names. Those without a function are about parts that are not here, or
-// about choices of an implementation that this one makes differently.
-constexpr std::array kGates{
-    Gate{"TopologyAwareScheduling", true,
-         [](Configuration& c, bool on) { c.topology_aware_scheduling = on; }},
-    Gate{"TASProfileMixed", true,
-         [](Configuration& c, bool on) {
-           c.placement.profile = on ? placement::Profile::kMixed : placement::Profile::kBestFit;
-         }},
-    Gate{"TASBalancedPlacement", false,
-         [](Configuration& c, bool on) { c.placement.balanced = on; }},
-    Gate{"TASRespectNodeAffinityPreferred", false,
-         [](Configuration& c, bool on) { c.placement.preferred_node_affinity = on; }},
-    Gate{"SkipReassignmentForPodOwnedWorkloads", true,
-         [](Configuration& c, bool on) { c.placement.keep_single_pod_owner_assignment = on; }},
-    Gate{"ReclaimablePods", true, [](Configuration& c, bool on) { c.reclaimable_pods = on; }},
-    Gate{"TASFailedNodeReplacement", true,
-         [](Configuration& c, bool on) { c.node_replacement.enabled = on; }},
-    Gate{"TASFailedNodeReplacementFailFast", true,
-         [](Configuration& c, bool on) { c.node_replacement.fail_fast = on; }},
-    Gate{"TASReplaceNodeOnPodTermination", true,
-         [](Configuration& c, bool on) { c.node_replacement.on_pod_termination = on; }},
-    Gate{"TASReplaceNodeDueToNotReadyOverFixedTime", false,
-         [](Configuration& c, bool on) { c.node_replacement.after_fixed_time = on; }},
-    Gate{"TASReplaceNodeOnNodeTaints", true,
-         [](Configuration& c, bool on) { c.node_replacement.on_taints = on; }},
-    Gate{"DisableWaitForPodsReady", false,
-         [](Configuration& c, bool on) {
-           if (on) c.wait_for_pods_ready.reset();
-         }},
-    Gate{"TASRecomputeAssignmentWithinSchedulingCycle", true, nullptr},
-    Gate{"FlavorFungibility", true, nullptr},
-    Gate{"VisibilityOnDemand", true, nullptr},
-    Gate{"PrioritySortingWithinCohort", true, nullptr},
-    Gate{"LocalQueueMetrics", true, nullptr},
-    Gate{"AdmissionFairSharing", true, nullptr},
-    Gate{"ElasticJobsViaWorkloadSlices", true, nullptr},
-    Gate{"ElasticJobsViaWorkloadSlicesWithTAS", false, nullptr},
-    Gate{"TASAssignmentsEncodingByHostnamePrefix", true, nullptr},
-    Gate{"WorkloadRequestUseMergePatch", false, nullptr},
-    Gate{"FailureRecoveryPolicy", false, nullptr},
-    Gate{"TASMultiLayerTopology", true, nullptr},
-    Gate{"SchedulingEquivalenceHashing", true, nullptr},
-    Gate{"PriorityBoost", false, [](Configuration& c, bool on) { c.priority_boost = on; }},
-    Gate{"FastQuotaReleaseInPodIntegration", false, nullptr},
-    Gate{"ConcurrentAdmission", false, nullptr},
-    Gate{"TASHandleOverlappingFlavors", true, nullptr},
-    Gate{"TASCacheNodeMatchResults", true, nullptr},
-    Gate{"TASCachingRemainingResources", true, nullptr},
-    Gate{"TASCacheTopologyTree", true, nullptr},
-    Gate{"TASValidateWorkloadSliceSize", true, nullptr},
-};
 
 // Fields of both configurations that are read: here, or (from "namespace" on) by the process
 // around the core.
@@ -114,25 +56,10 @@ Result<void> check_fields(const json::object& file, bool ours, std::vector<std::
   return {};
 }
 
-// Sets one gate; a text that is not empty is a warning.
-Result<std::string> set_gate(std::string_view name, bool on, Configuration& configuration) {
-  const auto found = std::ranges::find(kGates, name, &Gate::name);
-  if (found == kGates.end()) {
-    std::vector<std::string_view> names;
-    for (const Gate& gate : kGates) names.push_back(gate.name);
-    return fail(fmt::format("there is no feature gate \"{}\"{}", name, suggestion(name, names)));
-  }
-  if (found->apply != nullptr) {
-    found->apply(configuration, on);
-    return "";
-  }
-  if (on == found->fallback) return "";
-  return fmt::format("feature gate {}={} changes nothing here", name, on);
-}
-
 // Kueue has gates that come and go with its versions: in a file of its own they are no mistake.
 bool is_known_gate(std::string_view name) {
-  return std::ranges::find(kGates, name, &Gate::name) != kGates.end();
+  const std::vector<std::string_view> names = feature_gate_names();
+  return std::ranges::find(names, name) != names.end();
 }
 
 Result<void> read_gates(const JsonReader& reader, bool ours, Configuration& configuration,
@@ -151,11 +78,20 @@ Result<void> read_gates(const JsonReader& reader, bool ours, Configuration& conf
           fmt::format("feature gate {} is not known here, and changes nothing", gate));
       continue;
     }
-    auto warning = set_gate(gate, value.get_bool(), configuration);
+    auto warning = set_feature_gate(gate, value.get_bool(), configuration);
     if (!warning) return within("featureGates", warning.error());
     if (!warning->empty()) warnings.push_back(*warning);
   }
   return {};
+}
+
+// A selector with a misspelt field would select everything.
+void check_selector(const JsonReader& file) {
+  const JsonReader selector = file.object("managedJobsNamespaceSelector");
+  selector.allow_only({"matchLabels", "matchExpressions"});
+  selector.each("matchExpressions", [&](const json::value& value, const std::string& path) {
+    JsonReader(&value, path, selector.status()).allow_only({"key", "operator", "values"});
+  });
 }
 
 }  // namespace
@@ -189,6 +125,7 @@ Result<ConfigurationFile> parse_configuration(std::string_view text, const std::
       reader.boolean("manageJobsWithoutQueueName", false);
   configuration.managed_jobs_namespace_selector =
       api::read_label_selector(reader, "managedJobsNamespaceSelector");
+  if (ours) check_selector(reader);
   const Dialect dialect = ours                            ? Dialect::kOurs
                           : version.ends_with("/v1beta1") ? Dialect::kKueueV1Beta1
                                                           : Dialect::kKueue;
@@ -216,7 +153,7 @@ Result<std::vector<std::string>> apply_feature_gates(std::string_view gates,
     if (value != "true" && value != "false") {
       return fail(fmt::format("\"{}\" must be like Name=true", entry));
     }
-    auto warning = set_gate(entry.substr(0, equals), value == "true", configuration);
+    auto warning = set_feature_gate(entry.substr(0, equals), value == "true", configuration);
     if (!warning) return std::unexpected(warning.error());
     if (!warning->empty()) warnings.push_back(*warning);
   }

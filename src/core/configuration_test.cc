@@ -57,6 +57,10 @@ TEST(ConfigurationTest, RefusesWhatItDoesNotKnow) {
                     "featureGates: {TASProfileMixd: true}}")
                 .find("did you mean `TASProfileMixed`?"),
             std::string::npos);
+  EXPECT_NE(message("{apiVersion: config.phalanx.dev/v1, kind: Configuration, "
+                    "managedJobsNamespaceSelector: {matchLabel: {a: b}}}")
+                .find("managedJobsNamespaceSelector.matchLabel"),
+            std::string::npos);
 }
 
 // Every version of Kueue has other ones, and a file of its own is taken over as it is.

@@ -43,6 +43,15 @@ MISTAKES = (
     (["configuration.webhook.port=1"], "'/configuration': additional properties 'webhook' not allowed"),
     (["configuration.featureGates.TASBalancedPlacement=on"], "got string, want boolean"),
     (["configuration.leaderElection.leaseDuration=15"], "'/configuration/leaderElection/leaseDuration'"),
+    (["configuration.leaderElection.leaseDuration=0s"], "'/configuration/leaderElection/leaseDuration'"),
+    (["configuration.featureGates.TASBalancedPlacment=true"], "'TASBalancedPlacment'"),
+    (["configuration.fairSharing.enable=true"], "'/configuration/fairSharing': additional properties 'enable'"),
+    (["configuration.fairSharing.preemptionStrategies[0]=Fairest"], "must be one of 'LessThanOrEqualToFinalShare'"),
+    (["configuration.waitForPodsReady.timeuot=5m"], "'/configuration/waitForPodsReady': additional properties"),
+    (["configuration.waitForPodsReady.requeuingStrategy.limit=5"], "additional properties 'limit' not allowed"),
+    (["configuration.waitForPodsReady.blockAdmissionScope=Cluster"], "missing property 'blockAdmission'"),
+    (["configuration.resources.quotaCheckStrategy=Block"], "must be one of 'BlockUndeclared', 'IgnoreUndeclared'"),
+    (["configuration.admissionFairSharing.resourceWeights.cpu=-1"], "minimum: got -1, want 0"),
     (["webhook.port=80"], "'/webhook/port': minimum: got 80, want 1,024"),
     (["webhook.port=8443"], "'/webhook/port': 'not' failed"),  # metrics are there
     (["webhook.port=8081"], "'/webhook/port': 'not' failed"),  # health is there
@@ -103,9 +112,40 @@ CHOICES = {
         "crds": {"install": False},
         "webhook": {"port": 10250, "servicePort": 9000, "timeoutSeconds": 5, "caBundle": "-----BEGIN CERTIFICATE-----\n",
                     "jobsWithoutQueue": {"failurePolicy": "Fail", "excludedNamespaces": ["batch-system"]}},
-        "configuration": {"internalCertManagement": {"enable": False}, "fairSharing": {"enable": True}},
+        "configuration": {"internalCertManagement": {"enable": False}, "fairSharing": {}},
+    },
+    "configured": {
+        "configuration": {
+            "manageJobsWithoutQueueName": True,
+            "managedJobsNamespaceSelector": {"matchExpressions": [{"key": "team", "operator": "Exists"}]},
+            "featureGates": {"TASBalancedPlacement": True, "FlavorFungibility": False},
+            "resources": {
+                "excludeResourcePrefixes": ["networking.example.com/"],
+                "quotaCheckStrategy": "IgnoreUndeclared",
+                "transformations": [{"input": "a/b", "strategy": "Replace", "multiplyBy": "cpu", "outputs": {"c/d": 2}}],
+            },
+            "fairSharing": {"preemptionStrategies": ["LessThanInitialShare"]},
+            "admissionFairSharing": {"usageHalfLifeTime": "168h", "resourceWeights": {"cpu": 0.5}},
+            "waitForPodsReady": {
+                "timeout": "10m", "recoveryTimeout": "3m", "blockAdmission": True, "blockAdmissionScope": "ClusterQueue",
+                "requeuingStrategy": {"timestamp": "Creation", "backoffLimitCount": 5, "backoffBaseSeconds": 10},
+            },
+            "headReservation": {"after": "10m"},
+            "leaderElection": {"leaderElect": True, "leaseDuration": "20s"},
+            "clientConnection": {"qps": 50, "burst": 100},
+            "internalCertManagement": {"certificateValidity": "720h"},
+        },
     },
 }
+
+
+def _documented_choice():
+    """The values that docs/how-to/install.md shows, as the page has them."""
+    with open(f"{ROOT}/docs/how-to/install.md", encoding="utf-8") as file:
+        return re.search(r"^```yaml\n(image:\n.*?)^```$", file.read(), re.MULTILINE | re.DOTALL).group(1)
+
+
+CHOICES["install.md"] = _documented_choice()
 
 
 class Helm:
@@ -128,13 +168,26 @@ class Helm:
         return done.stdout
 
     def values_file(self, name, values):
+        """Of a dictionary, or of a text."""
         path = f"{self.folder}/values-{name}.json"  # which is YAML, too
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(values, file)
+            file.write(values if isinstance(values, str) else json.dumps(values))
         return path
 
     def render(self, name, values, chart=CHART, release="phalanx", namespace=NAMESPACE):
         return self.helm("template", release, chart, "-n", namespace, "-f", self.values_file(name, values))
+
+    def is_understood(self, phalanx, name, documents):
+        """Whether a manager would start with the options and the configuration of these documents; what it says."""
+        found = {kind: document for (kind, _, _), document in documents.items()}
+        configuration = f"{self.folder}/config-{name}.yaml"
+        with open(configuration, "w", encoding="utf-8") as file:
+            file.write(found["ConfigMap"]["data"]["config.yaml"])
+        words = found["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"]
+        words = [word for word in words if not word.startswith("--config=")]
+        command = [phalanx, *words, "--config", configuration, "--check-config"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        return done.returncode == 0, f"values {name}: {done.stderr}"
 
     def documents(self, text):
         """By kind, namespace and name."""
