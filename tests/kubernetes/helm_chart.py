@@ -177,6 +177,12 @@ class Helm:
     def render(self, name, values, chart=CHART, release="phalanx", namespace=NAMESPACE):
         return self.helm("template", release, chart, "-n", namespace, "-f", self.values_file(name, values))
 
+    def definitions(self, name, values, namespace):
+        """The documents that docs/how-to/install.md has somebody apply who does not want them in the release."""
+        alone = ("--set", "crds.install=true", "--show-only", "templates/crds.yaml")
+        file = self.values_file(name, values)
+        return self.documents(self.helm("template", "phalanx", CHART, "-n", namespace, "-f", file, *alone))
+
     def is_understood(self, phalanx, name, documents):
         """Whether a manager would start with the options and the configuration of these documents; what it says."""
         found = {kind: document for (kind, _, _), document in documents.items()}
