@@ -44,6 +44,7 @@ MISTAKES = (
     (["configuration.featureGates.TASBalancedPlacement=on"], "got string, want boolean"),
     (["configuration.leaderElection.leaseDuration=15"], "'/configuration/leaderElection/leaseDuration'"),
     (["configuration.leaderElection.leaseDuration=0s"], "'/configuration/leaderElection/leaseDuration'"),
+    (["configuration.leaderElection.leaderElect=false"], "'/configuration/leaderElection/leaderElect': value must be true"),
     (["configuration.featureGates.TASBalancedPlacment=true"], "'TASBalancedPlacment'"),
     (["configuration.fairSharing.enable=true"], "'/configuration/fairSharing': additional properties 'enable'"),
     (["configuration.fairSharing.preemptionStrategies[0]=Fairest"], "must be one of 'LessThanOrEqualToFinalShare'"),
