@@ -26,6 +26,20 @@
 {{- end -}}
 {{- end }}
 
+{{/* Fails for an option that is said already, or by a value: (list . $arguments) */}}
+{{- define "phalanx.checkExtraArguments" -}}
+{{- $said := dict "--log-format" "logFormat" "--log-level" "logLevel" "--webhook-port" "webhook.port"
+  "--metrics-address" "metrics.enabled" "--feature-gates" "configuration.featureGates" -}}
+{{- $there := list "--health-address" -}}
+{{- range index . 1 }}{{ $there = append $there (first (splitList "=" .)) }}{{ end -}}
+{{- range (index . 0).Values.extraArgs -}}
+{{- $option := first (splitList "=" .) -}}
+{{- if hasKey $said $option }}{{ fail (printf "extraArgs: %s is said by the value %s" $option (get $said $option)) }}{{ end -}}
+{{- if has $option $there }}{{ fail (printf "extraArgs: %s is said already, and other objects depend on it" $option) }}{{ end -}}
+{{- $there = append $there $option -}}
+{{- end -}}
+{{- end }}
+
 {{/* The manager's options: (list . $container) */}}
 {{- define "phalanx.arguments" -}}
 {{- $root := index . 0 -}}
@@ -44,6 +58,7 @@
 {{- end -}}
 {{- if ne .logFormat "text" }}{{ $arguments = append $arguments (printf "--log-format=%s" .logFormat) }}{{ end -}}
 {{- if ne .logLevel "info" }}{{ $arguments = append $arguments (printf "--log-level=%s" .logLevel) }}{{ end -}}
+{{- include "phalanx.checkExtraArguments" (list $root $arguments) -}}
 {{- $_ := set $container "args" (concat $arguments .extraArgs) -}}
 {{- $_ := set $container "ports" $ports -}}
 {{- end -}}
@@ -67,6 +82,8 @@
 {{- $_ := set $container "resources" .resources -}}
 {{- $_ := set $metadata "labels" (merge $metadata.labels .podLabels) -}}
 {{- $_ := set $metadata "annotations" (merge $metadata.annotations .podAnnotations) -}}
+{{- $_ := set $container "volumeMounts" (concat $container.volumeMounts .extraVolumeMounts) -}}
+{{- $_ := set $pod "volumes" (concat $pod.volumes .extraVolumes) -}}
 {{- if .affinity }}{{ $_ := set $pod "affinity" .affinity }}{{ end -}}
 {{- if .image.pullSecrets }}{{ $_ := set $pod "imagePullSecrets" .image.pullSecrets }}{{ end -}}
 {{- range $field := list "nodeSelector" "tolerations" "topologySpreadConstraints" "priorityClassName" -}}
