@@ -104,6 +104,24 @@ void read_process(const JsonReader& file, bool strict, ProcessSettings& process)
   process.metrics_address = metrics->string("bindAddress", process.metrics_address);
 }
 
+// Of a file of Kueue: when to give a lease up, and how much to write. Where its process listens and
+// keeps certificates, and whether it elects a leader at all, is about its own pod: ours has other
+// ports and folders, and more replicas than one.
+void read_kueues_process(const JsonReader& file, const std::string& name, Settings& settings) {
+  ProcessSettings theirs;
+  read_process(file, /*strict=*/false, theirs);
+  ProcessSettings& process = settings.process;
+  process.lease_duration = theirs.lease_duration;
+  process.renew_deadline = theirs.renew_deadline;
+  process.retry_period = theirs.retry_period;
+  process.writes_per_second = theirs.writes_per_second;
+  process.writes_burst = theirs.writes_burst;
+  const std::string others = needing_restart(process, theirs);
+  if (others.empty()) return;
+  settings.warnings.push_back(
+      fmt::format("{}: {}: about the process of Kueue; not used here", name, others));
+}
+
 Result<void> check(const ProcessSettings& process) {
   if (process.retry_period >= process.renew_deadline ||
       process.renew_deadline >= process.lease_duration) {
@@ -143,10 +161,11 @@ Result<Settings> read_settings(const std::string& text, const std::string& name,
     DecodeStatus status;
     const JsonReader reader(&documents.front().value, "", status);
     const bool ours = reader.string("apiVersion").starts_with("config.phalanx.dev/");
-    read_process(reader, ours, settings.process);
     if (ours) {
+      read_process(reader, /*strict=*/true, settings.process);
       read_names(reader, settings.process);
     } else {
+      read_kueues_process(reader, name, settings);
       warn_of_names(reader, name, settings.warnings);
     }
     if (status.error()) return within(name, *status.error());

@@ -55,13 +55,42 @@ TEST(Settings, BothSpellingsOfTheFileAreRead) {
     EXPECT_EQ(process.retry_period, seconds(5));
     EXPECT_EQ(process.writes_per_second, 50.5);
     EXPECT_EQ(process.writes_burst, 100);
-    EXPECT_EQ(process.webhook_port, 1234);
-    EXPECT_EQ(process.webhook_host, "127.0.0.1");
-    EXPECT_EQ(process.webhook_cert_dir, "/certs");
-    EXPECT_EQ(process.health_address, ":1");
-    EXPECT_EQ(process.metrics_address, ":2");
     EXPECT_TRUE(settings->core.placement.balanced);
   }
+}
+
+// Kueue's is about Kueue's own process, whose ports and folders are not those of our Deployment.
+TEST(Settings, WhereToListenIsTakenFromOurOwnFileAlone) {
+  const auto ours = read(std::string(kOurs) + kAll);
+  ASSERT_TRUE(ours);
+  EXPECT_EQ(ours->process.webhook_port, 1234);
+  EXPECT_EQ(ours->process.webhook_host, "127.0.0.1");
+  EXPECT_EQ(ours->process.webhook_cert_dir, "/certs");
+  EXPECT_EQ(ours->process.health_address, ":1");
+  EXPECT_EQ(ours->process.metrics_address, ":2");
+  const auto kueues = read(std::string(kKueues) + kAll);
+  ASSERT_TRUE(kueues);
+  EXPECT_EQ(kueues->process.webhook_port, ProcessSettings().webhook_port);
+  EXPECT_EQ(kueues->process.webhook_host, "");
+  EXPECT_EQ(kueues->process.webhook_cert_dir, ProcessSettings().webhook_cert_dir);
+  EXPECT_EQ(kueues->process.health_address, ProcessSettings().health_address);
+  EXPECT_EQ(kueues->process.metrics_address, ProcessSettings().metrics_address);
+  EXPECT_EQ(kueues->warnings.front(),
+            "config.yaml: webhook.host, webhook.port, webhook.certDir, "
+            "health.healthProbeBindAddress, metrics.bindAddress: about the process of Kueue; not "
+            "used here");
+}
+
+// With one replica Kueue needs none; here there would be two who decide.
+TEST(Settings, KueuesFileCannotSwitchTheElectionOff) {
+  const auto settings = read(std::string(kKueues) + "leaderElection: {leaderElect: false}");
+  ASSERT_TRUE(settings) << settings.error().message;
+  EXPECT_TRUE(settings->process.elect_leader);
+  EXPECT_EQ(settings->warnings,
+            std::vector<std::string>{"config.yaml: leaderElection.leaderElect: about the process "
+                                     "of Kueue; not used here"});
+  EXPECT_FALSE(
+      read(std::string(kOurs) + "leaderElection: {leaderElect: false}")->process.elect_leader);
 }
 
 TEST(Settings, NamesAreTakenFromOurOwnFileAlone) {
@@ -82,9 +111,9 @@ TEST(Settings, NamesAreTakenFromOurOwnFileAlone) {
   EXPECT_EQ(kueues->process.webhook_service, ProcessSettings().webhook_service);
   EXPECT_EQ(kueues->process.webhook_secret, "");
   EXPECT_TRUE(kueues->process.keeps_certificates);
-  ASSERT_EQ(kueues->warnings.size(), 4U);
+  ASSERT_EQ(kueues->warnings.size(), 5U);
   EXPECT_EQ(
-      kueues->warnings[1],
+      kueues->warnings[2],
       "config.yaml: leaderElection.resourceName: names an object of Kueue; not used here, ours "
       "have names of their own");
 }
@@ -129,6 +158,16 @@ TEST(Settings, AnInstalledProcessCanWriteItsCertificatesAndKnowsItsNamespace) {
             arguments.end());
 }
 
+// The configuration may be one of Kueue's, which names no Secret of ours: each replica would then
+// have a CA of its own.
+TEST(Settings, InstalledReplicasShareTheirCertificatesWhateverTheConfiguration) {
+  const json::value deployment = installed("Deployment");
+  const json::value& pod = deployment.at("spec").at("template").at("spec");
+  const json::array& arguments = pod.at("containers").at(0).at("args").as_array();
+  const std::string option = "--webhook-secret=" + std::string(admission::kCertificatesSecret);
+  EXPECT_NE(std::ranges::find(arguments, json::value(option)), arguments.end());
+}
+
 TEST(Settings, TheCommandLineGoesBeforeTheFile) {
   const auto settings = read(
       std::string(kOurs) + kAll,
@@ -147,9 +186,10 @@ TEST(Settings, OursIsStrictAndKueuesIsNot) {
   const auto settings =
       read(std::string(kKueues) + "multiKueue: {}\nwebhook: {port: 3, tlsOptions: {}}");
   ASSERT_TRUE(settings) << settings.error().message;
-  ASSERT_EQ(settings->warnings.size(), 1U);
-  EXPECT_EQ(settings->warnings[0], "config.yaml: multiKueue: is not used here");
-  EXPECT_EQ(settings->process.webhook_port, 3);
+  EXPECT_EQ(settings->warnings,
+            (std::vector<std::string>{
+                "config.yaml: multiKueue: is not used here",
+                "config.yaml: webhook.port: about the process of Kueue; not used here"}));
 }
 
 TEST(Settings, BadValuesAreNamed) {
