@@ -8,10 +8,10 @@
 #include "admission/deploy_files.h"
 #include "admission/document.h"
 #include "admission/kueue_admission.h"
+#include "admission/preflight_settings.h"
 #include "admission/problem.h"
 #include "base/check.h"
 #include "base/yaml.h"
-#include "core/configuration.h"
 #include "core/names.h"
 
 namespace phalanx::admission {
@@ -20,7 +20,6 @@ namespace {
 constexpr size_t kShown = 3;
 constexpr std::string_view kElasticJob = "kueue.x-k8s.io/elastic-job";
 constexpr std::string_view kPrebuiltWorkload = "kueue.x-k8s.io/prebuilt-workload-name";
-constexpr std::string_view kConfiguredKind = "config.kueue.x-k8s.io/";
 
 // "ml/train", "team-a".
 std::string name_of(const json::value& document) {
@@ -201,23 +200,6 @@ void judge_crds(const PreflightDocuments& documents, std::vector<Finding>& findi
   }
 }
 
-void judge_configuration(const PreflightDocuments& documents, std::vector<Finding>& findings) {
-  for (const json::value& config_map : documents.config_maps) {
-    const std::string text = configuration_in(config_map);
-    if (text.empty()) continue;
-    const std::string subject = "ConfigMap " + name_of(config_map);
-    const auto parsed = core::parse_configuration(text, "its Configuration");
-    if (!parsed) {
-      findings.push_back({FindingKind::kObstacle, subject,
-                          parsed.error().message + "; phalanx manager would refuse it"});
-      continue;
-    }
-    for (const std::string& warning : parsed->warnings) {
-      findings.push_back({FindingKind::kNote, subject, warning});
-    }
-  }
-}
-
 }  // namespace
 
 std::string_view word_of(FindingKind kind) {
@@ -232,34 +214,20 @@ std::string_view word_of(FindingKind kind) {
   return "note";
 }
 
-std::string configuration_in(const json::value& config_map) {
-  for (const auto& [name, place] : Place(&config_map)["data"].entries()) {
-    auto parsed = parse_documents(place.text());
-    if (!parsed || parsed->size() != 1) continue;
-    const Place document(&parsed->front().value);
-    const bool kueue = document["apiVersion"].text().starts_with(kConfiguredKind);
-    if (kueue && document["kind"].text() == "Configuration") return std::string(place.text());
-  }
-  return "";
-}
-
 std::map<std::string, std::string> files_to_keep(const PreflightDocuments& documents) {
   std::vector<json::value> definitions;
   for (const json::value& crd : documents.crds) {
     definitions.push_back(as_written(crd, "apiextensions.k8s.io/v1", "CustomResourceDefinition"));
   }
-  std::map<std::string, std::string> files{
-      {"crds.yaml", to_yaml_stream(definitions)},
-      {"callers.yaml", to_yaml_stream(callers_of_kueue(documents.kueue))}};
-  for (const json::value& config_map : documents.config_maps) {
-    if (std::string text = configuration_in(config_map); !text.empty()) {
-      files["configuration.yaml"] = std::move(text);
-    }
-  }
+  const std::vector<json::value> callers = callers_of_kueue(documents.kueue);
+  std::map<std::string, std::string> files = settings_to_keep(documents);
+  // What is not there any more was kept when it was.
+  if (!definitions.empty()) files["crds.yaml"] = to_yaml_stream(definitions);
+  if (!callers.empty()) files["callers.yaml"] = to_yaml_stream(callers);
   return files;
 }
 
-std::vector<Finding> preflight(const PreflightDocuments& documents) {
+std::vector<Finding> preflight(const PreflightDocuments& documents, const ReadConfiguration& read) {
   Remarks remarks;
   judge_workloads(documents, remarks);
   judge_jobs(documents, remarks);
@@ -268,7 +236,7 @@ std::vector<Finding> preflight(const PreflightDocuments& documents) {
   std::vector<Finding> findings;
   remarks.tell(findings);
   judge_crds(documents, findings);
-  judge_configuration(documents, findings);
+  judge_settings(documents, read, findings);
   for (const KueuePresence& presence : find_kueue(documents.kueue)) {
     findings.push_back({FindingKind::kStep, presence.object, presence.text});
   }

@@ -12,11 +12,13 @@
 // Pure and deterministic; linear in the documents, 60 us for a small Workload.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "admission/kueue_presence.h"
+#include "base/error.h"
 #include "base/json.h"
 
 namespace phalanx::admission {
@@ -45,11 +47,15 @@ struct Finding {
   bool operator==(const Finding&) const = default;
 };
 
-// Obstacles first, then steps in their order, then notes.
-std::vector<Finding> preflight(const PreflightDocuments& documents);
+// Reads a Configuration as the manager would, and gives its warnings.
+using ReadConfiguration = std::function<Result<std::vector<std::string>>(const std::string& text)>;
 
-// What Kueue needs to get the cluster back, as files by name: "crds.yaml", "callers.yaml" (webhook
-// configurations and API services) and "configuration.yaml".
+// Obstacles first, then steps in their order, then notes.
+std::vector<Finding> preflight(const PreflightDocuments& documents, const ReadConfiguration& read);
+
+// What has to be kept, as files by name: for Kueue to get the cluster back "crds.yaml",
+// "callers.yaml" (webhook configurations and API services) and "replicas"; for Phalanx to go on
+// with its settings "configuration.yaml". Without those of which there is nothing in the cluster.
 std::map<std::string, std::string> files_to_keep(const PreflightDocuments& documents);
 
 // The Configuration in a ConfigMap of Kueue's; "" if it holds none.

@@ -4,6 +4,7 @@
 
 #include "admission/deploy_files.h"
 #include "admission/testing.h"
+#include "core/configuration.h"
 
 namespace phalanx::admission {
 namespace {
@@ -11,9 +12,15 @@ namespace {
 using testing::good_with;
 using testing::yaml;
 
+Result<std::vector<std::string>> read_configuration(const std::string& text) {
+  ASSIGN_OR_RETURN(core::ConfigurationFile file,
+                   core::parse_configuration(text, "its Configuration"));
+  return std::move(file.warnings);
+}
+
 std::string shown(const PreflightDocuments& documents) {
   std::string text;
-  for (const Finding& finding : preflight(documents)) {
+  for (const Finding& finding : preflight(documents, read_configuration)) {
     text += std::string(word_of(finding.kind)) + " " + finding.subject + ": " + finding.text + "\n";
   }
   return text;
@@ -113,20 +120,112 @@ TEST(PreflightTest, CrdsOfKindsAndVersionsThatWeDoNotHave) {
   EXPECT_EQ(text.find("stored as v1beta1"), std::string::npos);
 }
 
+json::value config_map(std::string_view name, std::string_view fields) {
+  return json::object{
+      {"metadata", json::object{{"name", name}, {"namespace", "kueue-system"}}},
+      {"data", json::object{{"controller_manager_config.yaml",
+                             "apiVersion: config.kueue.x-k8s.io/v1beta2\nkind: Configuration\n" +
+                                 std::string(fields)}}}};
+}
+
+// Stopped, so that nothing else is said about it.
+json::value deployment(std::string_view container, std::string_view volumes = "[]") {
+  return yaml(
+      "{metadata: {name: k, namespace: kueue-system}, spec: {replicas: 0, template: "
+      "{spec: {volumes: " +
+      std::string(volumes) + ", containers: [" + std::string(container) + "]}}}}");
+}
+
 TEST(PreflightTest, TheConfigurationIsReadAsTheManagerWould) {
   PreflightDocuments documents;
   documents.config_maps = {
       json::object{{"metadata", json::object{{"name", "other"}, {"namespace", "kueue-system"}}},
                    {"data", json::object{{"a.yaml", "a: 1"}}}},
-      json::object{{"metadata", json::object{{"name", "config"}, {"namespace", "kueue-system"}}},
-                   {"data", json::object{{"controller_manager_config.yaml",
-                                          "apiVersion: config.kueue.x-k8s.io/v1beta2\n"
-                                          "kind: Configuration\n"
-                                          "integrations: {frameworks: [batch/job]}\n"}}}}};
+      config_map("config", "integrations: {frameworks: [batch/job]}\n")};
   EXPECT_EQ(shown(documents),
             "note ConfigMap kueue-system/config: its Configuration: integrations: is not used "
             "here\n");
   EXPECT_EQ(configuration_in(documents.config_maps[0]), "");
+  documents.config_maps[1] = config_map("config", "waitForPodsReady: {timeout: soon}\n");
+  EXPECT_TRUE(shown(documents).starts_with(
+      "obstacle ConfigMap kueue-system/config: its Configuration: waitForPodsReady.timeout: "));
+}
+
+TEST(PreflightTest, OfSeveralConfigurationsTheOneInItsPodsCounts) {
+  PreflightDocuments documents;
+  documents.config_maps = {config_map("new", "fairSharing: {}\n"),
+                           config_map("old", "multiKueue: {}\n")};
+  documents.kueue.deployments = {deployment("{args: [--config=/c.yaml]}")};
+  EXPECT_NE(shown(documents).find("obstacle ConfigMap kueue-system/new: is one of 2 with a "
+                                  "Configuration"),
+            std::string::npos);
+  documents.kueue.deployments = {
+      deployment("{args: [--config=/c.yaml]}", "[{name: c, configMap: {name: new}}]")};
+  EXPECT_EQ(shown(documents), "");
+  EXPECT_TRUE(files_to_keep(documents).at("configuration.yaml").ends_with("fairSharing: {}\n"));
+}
+
+TEST(PreflightTest, AConfigurationThatIsNowhereToBeSeenWouldBeLost) {
+  PreflightDocuments documents;
+  documents.kueue.deployments = {deployment("{args: [--config=/c.yaml]}")};
+  EXPECT_TRUE(shown(documents).starts_with(
+      "obstacle Deployment kueue-system/k: reads --config=/c.yaml, and no ConfigMap"));
+}
+
+TEST(PreflightTest, GatesOfTheCommandLineAreReadLikeThoseOfTheFile) {
+  for (const std::string_view container :
+       {"{args: ['--feature-gates=TASProfileMixed=false, New=True,FlavorFungibility=0']}",
+        "{args: [-v=2, --feature-gates, 'TASProfileMixed=f,New=true,FlavorFungibility=false']}",
+        "{command: [/manager, "
+        "'-feature-gates=TASProfileMixed=false,New=1,FlavorFungibility=F']}"}) {
+    PreflightDocuments documents;
+    documents.kueue.deployments = {deployment(container)};
+    const std::string text = shown(documents);
+    EXPECT_NE(text.find("note Deployment kueue-system/k: feature gate New is not known here, and "
+                        "changes nothing\n"),
+              std::string::npos)
+        << container << text;
+    EXPECT_NE(text.find("note Deployment kueue-system/k: feature gate FlavorFungibility=false "
+                        "changes nothing here\n"),
+              std::string::npos)
+        << container << text;
+    EXPECT_EQ(text.find("TASProfileMixed"), std::string::npos) << text;
+    const std::string kept = files_to_keep(documents).at("configuration.yaml");
+    EXPECT_EQ(yaml(kept), yaml("{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, "
+                               "featureGates: {TASProfileMixed: false, New: true, "
+                               "FlavorFungibility: false}}"))
+        << kept;
+  }
+  PreflightDocuments unreadable;
+  unreadable.kueue.deployments = {deployment("{args: [--feature-gates=$(GATES)]}")};
+  EXPECT_EQ(shown(unreadable),
+            "obstacle Deployment kueue-system/k: --feature-gates: \"$(GATES)\" is not like "
+            "Name=true; what it says would be lost\n");
+}
+
+TEST(PreflightTest, GatesOfTheCommandLineGoOnTopOfTheFile) {
+  PreflightDocuments documents;
+  documents.config_maps = {config_map(
+      "config",
+      "fairSharing: {}\nfeatureGates: {TASProfileMixed: true, ReclaimablePods: false}\n")};
+  documents.kueue.deployments = {deployment("{args: [--feature-gates=TASProfileMixed=false]}")};
+  EXPECT_EQ(
+      yaml(files_to_keep(documents).at("configuration.yaml")),
+      yaml("{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, fairSharing: {}, "
+           "featureGates: {TASProfileMixed: false, ReclaimablePods: false}}"));
+}
+
+// Asked again when Kueue is stopped, it does not spoil what was kept before.
+TEST(PreflightTest, KeepsTheNumberOfReplicasWhileThereAreAny) {
+  PreflightDocuments documents;
+  documents.kueue.deployments = {
+      yaml("{metadata: {name: k, namespace: kueue-system}, spec: {replicas: 3}}")};
+  EXPECT_EQ(files_to_keep(documents).at("replicas"), "3\n");
+  documents.kueue.deployments = {deployment("{}")};
+  const auto files = files_to_keep(documents);
+  EXPECT_FALSE(files.contains("replicas"));
+  EXPECT_FALSE(files.contains("callers.yaml"));
+  EXPECT_FALSE(files.contains("crds.yaml"));
 }
 
 TEST(PreflightTest, WhatRunsIsAStep) {

@@ -17,6 +17,7 @@
 #include "cli/command.h"
 #include "cli/kueue_cluster.h"
 #include "cli/live_cluster.h"
+#include "manager/settings.h"
 
 namespace phalanx::cli {
 namespace {
@@ -71,6 +72,12 @@ Result<void> keep_files(const std::string& folder, const admission::PreflightDoc
   return {};
 }
 
+Result<std::vector<std::string>> read_configuration(const std::string& text) {
+  ASSIGN_OR_RETURN(manager::Settings settings,
+                   manager::read_settings(text, "its Configuration", {}));
+  return std::move(settings.warnings);
+}
+
 int run_preflight(const Arguments& arguments) {
   const bool as_json = arguments.output == "json";
   auto access = kube::find_access(arguments.live.access);
@@ -82,7 +89,7 @@ int run_preflight(const Arguments& arguments) {
     const auto kept = keep_files(arguments.folder, *documents);
     if (!kept) return bad_input("preflight: --save: " + kept.error().message, as_json);
   }
-  const std::vector<Finding> findings = admission::preflight(*documents);
+  const std::vector<Finding> findings = admission::preflight(*documents, read_configuration);
   if (as_json) {
     print_json(findings);
   } else {
@@ -107,8 +114,8 @@ void add_preflight_command(CLI::App& app, Run& run) {
       ->capture_default_str();
   command
       ->add_option("--save", arguments->folder,
-                   "Keep what Kueue needs to come back in this folder: its CRDs, the objects that "
-                   "call it, its configuration")
+                   "Keep in this folder what Kueue needs to come back (its CRDs, the objects that "
+                   "call it, its number of replicas) and its settings")
       ->type_name("FOLDER");
   command->footer(
       "The cluster is only read. Exit codes: 0 it can; 2 something is in the way; 1 bad input.");
