@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "base/json_path.h"
@@ -78,11 +79,12 @@ void AccessReviewer::review(const AccessQuestion& question, Decided decided) {
     return decided({AccessAnswer::kUnknown, "the bearer token is too long to be one"});
   }
   const std::string key = key_of(question);
-  if (const auto found = remembered_.find(key);
-      found != remembered_.end() && found->second.until > transport_.now()) {
-    return decided(found->second.verdict);
+  for (const Verdicts* verdicts : {&yes_, &no_}) {
+    if (const AccessVerdict* verdict = recall(*verdicts, key)) return decided(*verdict);
   }
-  if (under_way_.size() >= kMostUnderWay) {
+  const bool may = is_known(key) ? under_way_.size() < kMostUnderWay + kMostUnderWayOfKnown
+                                 : under_way_.size() < kMostUnderWay && may_ask();
+  if (!may) {
     return decided(
         {AccessAnswer::kUnavailable, "too many tokens are being looked at; come back in a second"});
   }
@@ -90,6 +92,26 @@ void AccessReviewer::review(const AccessQuestion& question, Decided decided) {
        [this, question, key, decided = std::move(decided)](const HttpResponse& response) {
          take_user(question, key, response, decided);
        });
+}
+
+const AccessVerdict* AccessReviewer::recall(const Verdicts& verdicts,
+                                            const std::string& key) const {
+  const auto found = verdicts.find(key);
+  if (found == verdicts.end() || found->second.until <= transport_.now()) return nullptr;
+  return &found->second.verdict;
+}
+
+bool AccessReviewer::is_known(const std::string& key) const {
+  const auto found = yes_.find(key);
+  return found != yes_.end() && found->second.until + kKnownFor > transport_.now();
+}
+
+bool AccessReviewer::may_ask() {
+  const Instant now = transport_.now();
+  const Instant begin = std::max(paid_until_, now);
+  if (begin - now > kInterval * (kMostAtOnce - 1)) return false;
+  paid_until_ = begin + kInterval;
+  return true;
 }
 
 void AccessReviewer::send(HttpRequest request, Transport::Answered answered) {
@@ -139,18 +161,20 @@ void AccessReviewer::take_rights(const std::string& user, const AccessQuestion& 
 
 void AccessReviewer::conclude(const std::string& key, AccessVerdict verdict,
                               const Decided& decided) {
-  make_room();
   const bool allowed = verdict.answer == AccessAnswer::kAllowed;
-  remembered_[key] = {verdict, transport_.now() + (allowed ? kRememberYes : kRememberNo)};
+  Verdicts& verdicts = allowed ? yes_ : no_;
+  make_room(verdicts);
+  verdicts[key] = {verdict, transport_.now() + (allowed ? kRememberYes : kRememberNo)};
+  (allowed ? no_ : yes_).erase(key);
   decided(std::move(verdict));
 }
 
-// What is over goes first; if that is not enough, everything.
-void AccessReviewer::make_room() {
-  if (remembered_.size() < kMostRemembered) return;
+// What is over goes first; if that is not enough, everything of the same answer.
+void AccessReviewer::make_room(Verdicts& verdicts) {
+  if (verdicts.size() < kMostRemembered) return;
   const Instant now = transport_.now();
-  std::erase_if(remembered_, [&](const auto& entry) { return entry.second.until <= now; });
-  if (remembered_.size() >= kMostRemembered) remembered_.clear();
+  std::erase_if(verdicts, [&](const auto& entry) { return entry.second.until <= now; });
+  if (verdicts.size() >= kMostRemembered) verdicts.clear();
 }
 
 std::string bearer_token(std::string_view header) {

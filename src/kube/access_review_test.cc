@@ -117,10 +117,62 @@ TEST_F(AccessReviewTest, AFloodOfTokensIsBounded) {
   EXPECT_EQ(transport_.exchanges().size(), AccessReviewer::kMostUnderWay);
   while (!transport_.exchanges().empty()) transport_.answer(kTokens, 201, "{}");
   for (size_t i = 0; i < 2 * AccessReviewer::kMostRemembered; ++i) {
+    transport_.pass(AccessReviewer::kInterval);
     const auto verdict = ask("other " + std::to_string(i));
     transport_.answer(kTokens, 201, "{}");
     EXPECT_TRUE(verdict->has_value());
   }
+}
+
+TEST_F(AccessReviewTest, StrangersAreAskedAboutAtARate) {
+  // However fast they come, and however fast the API server answers.
+  size_t asked = 0;
+  const auto crowd = [&](Duration duration) {
+    for (Duration passed{0}; passed < duration; passed += std::chrono::milliseconds(1)) {
+      const auto verdict = ask("token " + std::to_string(asked) + " " +
+                               std::to_string(transport_.now().time_since_epoch().count()));
+      if (verdict->has_value()) {
+        EXPECT_EQ((*verdict)->answer, AccessAnswer::kUnavailable);
+      } else {
+        ++asked;
+        transport_.answer(kTokens, 201, "{}");
+      }
+      transport_.pass(std::chrono::milliseconds(1));
+    }
+  };
+  crowd(std::chrono::seconds(10));
+  EXPECT_EQ(asked,
+            AccessReviewer::kMostAtOnce - 1 + std::chrono::seconds(10) / AccessReviewer::kInterval);
+}
+
+TEST_F(AccessReviewTest, WhoWasLetInIsNotKeptOutByACrowd) {
+  ask("prometheus");
+  authenticate();
+  transport_.answer(kRights, 201, R"({"status":{"allowed":true}})");
+  // As many noes as are remembered do not make it forgotten.
+  for (size_t i = 0; i <= AccessReviewer::kMostRemembered; ++i) {
+    transport_.pass(AccessReviewer::kInterval);
+    ask("stranger " + std::to_string(i));
+    transport_.answer(kTokens, 201, "{}");
+  }
+  EXPECT_LT(AccessReviewer::kInterval * (AccessReviewer::kMostRemembered + 1),
+            AccessReviewer::kRememberYes);
+  EXPECT_TRUE(ask("prometheus")->has_value());
+  // And when it has to be asked for again, the crowd does not stand before it.
+  transport_.pass(AccessReviewer::kRememberYes);
+  for (size_t i = 0; i < AccessReviewer::kMostUnderWay; ++i) ask("more " + std::to_string(i));
+  EXPECT_EQ((*ask("one more"))->answer, AccessAnswer::kUnavailable);
+  const auto again = ask("prometheus");
+  EXPECT_FALSE(again->has_value());
+  while (!again->has_value() && transport_.count(kTokens) > 1) {
+    transport_.answer(kTokens, 201, "{}");
+  }
+  transport_.answer(kTokens, 201, R"({"status":{"authenticated":false}})");
+  EXPECT_EQ((*again)->answer, AccessAnswer::kUnknown) << "its token was taken back";
+  // It is a stranger now.
+  transport_.pass(AccessReviewer::kRememberNo);
+  for (size_t i = 0; i < AccessReviewer::kMostUnderWay; ++i) ask("last " + std::to_string(i));
+  EXPECT_EQ((*ask("prometheus"))->answer, AccessAnswer::kUnavailable);
 }
 
 TEST(BearerToken, IsTakenFromItsHeader) {
