@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "admission/conversion.h"
 #include "base/json_path.h"
@@ -15,9 +17,14 @@ namespace {
 
 constexpr std::array<std::string_view, 2> kParts{"spec", "status"};
 
-std::string place_in(std::string at, std::string_view step) {
-  append_json_pointer_step(at, step);
-  return at;
+constexpr std::string_view kEnd = "]}";
+
+std::string begin_of(std::string_view version) {
+  return R"({"of":")" + std::string(version) + R"(","lost":[)";
+}
+
+std::string written(const ConversionNote& note) {
+  return json::serialize(json::object{{"at", note.at}, {"was", note.was}});
 }
 
 // By what the elements of a list are known: their names, if each has one of its own, or else their
@@ -35,64 +42,97 @@ std::optional<std::vector<std::string>> identities(const json::array& list) {
   return names;
 }
 
+// Which of kFieldsOfOneMeaning the field is of; their number, if it is of none.
+size_t meaning_of(std::string_view name) {
+  const auto* const found = std::ranges::find_if(kFieldsOfOneMeaning, [&](const auto& fields) {
+    return std::ranges::find(fields, name) != fields.end();
+  });
+  return static_cast<size_t>(found - kFieldsOfOneMeaning.begin());
+}
+
 class LossFinder {
  public:
-  void compare(const json::object& original, const json::object& round_trip,
-               const std::string& at) {
+  LossFinder(std::string_view part, NoteRoom& room, ConversionNotes& notes)
+      : room_(room), notes_(notes) {
+    append_json_pointer_step(at_, part);
+  }
+
+  void compare(const json::object& original, const json::object& round_trip) {
     std::vector<std::string_view> lost;
     const auto look_at = [&](std::string_view name) {
       const json::value* was = find_field(original, name);
       const json::value* is = find_field(round_trip, name);
       if (was == nullptr && is != nullptr && is_default_of_older(name, *is)) return;
-      if (!same_value(was, is) && !compare_inside(was, is, name, at)) lost.push_back(name);
+      if (!same_value(was, is) && !compare_inside(was, is, name)) lost.push_back(name);
     };
     for (const auto& field : original) look_at(field.key());
     for (const auto& field : round_trip) {
       if (!original.contains(field.key())) look_at(field.key());
     }
-    for (const std::string_view name : lost) note(original, name, at);
+    note_all(original, lost);
   }
 
-  ConversionNotes take() && { return std::move(notes_); }
-
  private:
+  // One step further down, for as long as it lives: names of elements may be long, and are not
+  // copied for every place that is looked at.
+  class Step {
+   public:
+    Step(std::string& at, std::string_view name) : at_(at), before_(at.size()) {
+      append_json_pointer_step(at_, name);
+    }
+    ~Step() { at_.resize(before_); }
+    Step(const Step&) = delete;
+    Step& operator=(const Step&) = delete;
+
+   private:
+    std::string& at_;
+    size_t before_;
+  };
+
   // Whether the difference is noted further down.
-  bool compare_inside(const json::value* was, const json::value* is, std::string_view name,
-                      const std::string& at) {
+  bool compare_inside(const json::value* was, const json::value* is, std::string_view name) {
     if (was == nullptr || is == nullptr || name == kObjectOfOneMeaning) return false;
-    const std::string here = place_in(at, name);
+    const Step here(at_, name);
+    if (!room_.may_take(at_.size())) return true;  // nothing further down has room
     if (was->is_object() && is->is_object()) {
-      compare(was->get_object(), is->get_object(), here);
+      compare(was->get_object(), is->get_object());
       return true;
     }
     if (!was->is_array() || !is->is_array()) return false;
     const auto before = identities(was->get_array());
     if (!before || before != identities(is->get_array())) return false;
     for (size_t i = 0; i < before->size(); ++i) {
-      compare(was->get_array()[i].get_object(), is->get_array()[i].get_object(),
-              place_in(here, (*before)[i]));
+      const Step element(at_, (*before)[i]);
+      compare(was->get_array()[i].get_object(), is->get_array()[i].get_object());
     }
     return true;
   }
 
-  void note(const json::object& original, std::string_view name, const std::string& at) {
-    const auto value_of = [&](std::string_view field) {
-      const json::value* was = find_field(original, field);
-      return was == nullptr ? json::value() : *was;
-    };
-    for (const auto& fields : kFieldsOfOneMeaning) {
-      if (std::ranges::find(fields, name) == fields.end()) continue;
-      ConversionNote found{at, {}};
-      for (const std::string_view field : fields) found.was[field] = value_of(field);
-      if (std::ranges::find(notes_, found) == notes_.end()) notes_.push_back(std::move(found));
-      return;
+  void note_all(const json::object& original, const std::vector<std::string_view>& lost) {
+    std::array<bool, kFieldsOfOneMeaning.size()> noted{};
+    for (const std::string_view& name : lost) {
+      const size_t meaning = meaning_of(name);
+      if (meaning == noted.size()) {
+        note(original, {&name, 1});
+      } else if (!std::exchange(noted[meaning], true)) {
+        note(original, kFieldsOfOneMeaning[meaning]);
+      }
     }
-    ConversionNote found{at, {}};
-    found.was[name] = value_of(name);
-    notes_.push_back(std::move(found));
   }
 
-  ConversionNotes notes_;
+  void note(const json::object& original, std::span<const std::string_view> fields) {
+    if (!room_.may_take(at_.size())) return;
+    ConversionNote found{at_, {}};
+    for (const std::string_view field : fields) {
+      const json::value* was = find_field(original, field);
+      found.was[field] = was == nullptr ? json::value() : *was;
+    }
+    if (room_.take(written(found))) notes_.push_back(std::move(found));
+  }
+
+  NoteRoom& room_;
+  ConversionNotes& notes_;
+  std::string at_;
 };
 
 json::value* find_element(json::array& list, const std::string& identity) {
@@ -132,14 +172,29 @@ std::optional<ConversionNote> read_note(const json::value& value) {
 
 }  // namespace
 
-ConversionNotes find_losses(const json::value& original, const json::value& round_trip) {
-  LossFinder finder;
+NoteRoom::NoteRoom(std::string_view version, size_t most_bytes)
+    : most_bytes_(most_bytes), used_bytes_(begin_of(version).size() + kEnd.size()) {}
+
+bool NoteRoom::may_take(size_t name_bytes) const {
+  return count_ < kMostConversionNotes && used_bytes_ + name_bytes < most_bytes_;
+}
+
+bool NoteRoom::take(std::string_view text) {
+  if (count_ == kMostConversionNotes || used_bytes_ + text.size() + 1 > most_bytes_) return false;
+  used_bytes_ += text.size() + (count_++ == 0 ? 0 : 1);  // and a comma between two
+  return true;
+}
+
+ConversionNotes find_losses(const json::value& original, const json::value& round_trip,
+                            NoteRoom& of_spec, NoteRoom& of_status) {
+  ConversionNotes notes;
   for (const std::string_view part : kParts) {
     const json::object* was = object_at(original, {part});
     const json::object* is = object_at(round_trip, {part});
-    if (was != nullptr && is != nullptr) finder.compare(*was, *is, "/" + std::string(part));
+    if (was == nullptr || is == nullptr) continue;
+    LossFinder(part, part == "spec" ? of_spec : of_status, notes).compare(*was, *is);
   }
-  return std::move(finder).take();
+  return notes;
 }
 
 bool put_back(json::value& document, const ConversionNote& note) {
@@ -158,18 +213,14 @@ bool is_note_of(const ConversionNote& note, std::string_view part) {
 }
 
 std::string write_notes(const ConversionNotes& notes, std::string_view version, size_t most_bytes) {
-  const std::string begin = R"({"of":")" + std::string(version) + R"(","lost":[)";
-  const std::string_view end = "]}";
-  std::string text = begin;
-  size_t count = 0;
+  NoteRoom room(version, most_bytes);
+  std::string text;
   for (const ConversionNote& note : notes) {
-    if (count == kMostConversionNotes) break;
-    const std::string next = json::serialize(json::object{{"at", note.at}, {"was", note.was}});
-    if (text.size() + next.size() + 1 + end.size() > most_bytes) continue;
-    if (count++ > 0) text += ',';
-    text += next;
+    const std::string next = written(note);
+    if (!room.take(next)) continue;
+    text.append(text.empty() ? "" : ",").append(next);
   }
-  return count == 0 ? "" : text.append(end);
+  return text.empty() ? "" : begin_of(version).append(text).append(kEnd);
 }
 
 ConversionNotes read_notes(std::string_view text, std::string_view version) {

@@ -7,10 +7,17 @@ namespace {
 
 using testing::yaml;
 
+ConversionNotes losses_of(const json::value& original, const json::value& round_trip,
+                          size_t most_bytes = 10'000) {
+  NoteRoom of_spec("v1beta1", most_bytes);
+  NoteRoom of_status("v1beta1", most_bytes);
+  return find_losses(original, round_trip, of_spec, of_status);
+}
+
 // The notes as they are written, without the version.
 std::string losses(std::string_view original, std::string_view round_trip) {
   std::string text;
-  for (const ConversionNote& note : find_losses(yaml(original), yaml(round_trip))) {
+  for (const ConversionNote& note : losses_of(yaml(original), yaml(round_trip))) {
     text += (text.empty() ? "" : "\n") + note.at + " " + json::serialize(note.was);
   }
   return text;
@@ -65,7 +72,7 @@ TEST(ConversionNotes, PutBackWhatWasLost) {
   const json::value round_trip =
       yaml("spec: {d: 1, l: [{name: x, a: {}}, {name: y, c: [2]}], m: [{}, {}]}");
   json::value document = round_trip;
-  for (const ConversionNote& note : find_losses(original, round_trip)) {
+  for (const ConversionNote& note : losses_of(original, round_trip)) {
     EXPECT_TRUE(put_back(document, note)) << note.at;
   }
   EXPECT_EQ(document, original);
@@ -116,6 +123,39 @@ TEST(ConversionNotes, WhatDoesNotFitIsLeftOut) {
   const ConversionNotes many(kMostConversionNotes + 5, notes[0]);
   EXPECT_EQ(read_notes(write_notes(many, "v1beta1", 100'000), "v1beta1").size(),
             kMostConversionNotes);
+}
+
+TEST(ConversionNotes, WhatHasNoRoomIsNotKept) {
+  // As many of each part as are written of it.
+  json::value original = yaml("{spec: {}, status: {}}");
+  for (int i = 0; i < 100; ++i) {
+    original.at("spec").as_object()["field-" + std::to_string(i)] = json::object{{"a", 1}};
+    original.at("status").as_object()["field-" + std::to_string(i)] = i;
+  }
+  json::value round_trip = original;
+  for (auto& field : round_trip.at("spec").as_object()) field.value() = json::object();
+  round_trip.at("status") = json::object();
+  EXPECT_EQ(losses_of(original, round_trip).size(), 2 * kMostConversionNotes);
+  NoteRoom shared("v1beta1", 10'000);
+  const ConversionNotes first = find_losses(original, round_trip, shared, shared);
+  ASSERT_EQ(first.size(), kMostConversionNotes);
+  EXPECT_EQ(first.back().at, "/spec/field-31");
+
+  // And what is written of those that were found is all of them.
+  for (size_t limit = 0; limit < 1000; limit += 7) {
+    NoteRoom room("v1beta1", limit);
+    const ConversionNotes fit = find_losses(original, round_trip, room, room);
+    EXPECT_EQ(read_notes(write_notes(fit, "v1beta1", limit), "v1beta1"), fit) << limit;
+  }
+  // Behind one that is too large, others may fit.
+  EXPECT_EQ(
+      losses_of(yaml("spec: {a: " + std::string(300, 'x') + ", b: 1}"), yaml("spec: {}"), 200),
+      (ConversionNotes{{"/spec", {{"b", 1}}}}));
+  // So they may behind an object that is too long to name.
+  const std::string name(300, 'n');
+  EXPECT_EQ(losses_of(yaml("spec: {l: [{name: " + name + ", a: {b: 1}}, {name: m, a: {b: 2}}]}"),
+                      yaml("spec: {l: [{name: " + name + ", a: {}}, {name: m, a: {}}]}"), 200),
+            (ConversionNotes{{"/spec/l/m/a", {{"b", 2}}}}));
 }
 
 TEST(ConversionNotes, TextThatIsNone) {

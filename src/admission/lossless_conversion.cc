@@ -15,17 +15,25 @@
 namespace phalanx::admission {
 namespace {
 
+// A text of notes, if it is not longer than those that are written here, or that an API server
+// stores.
+std::string unless_longer(std::string_view text, size_t most_bytes) {
+  return text.size() > most_bytes ? "" : std::string(text);
+}
+
 // The text of the annotation, which is removed; and `annotations`, if nothing else is in it.
 std::string take_annotation(json::value& document) {
   json::object* annotations = object_at(document, {"metadata", "annotations"});
   if (annotations == nullptr || !annotations->contains(kConversionAnnotation)) return "";
-  std::string text(string_field(*annotations, kConversionAnnotation));
+  std::string text =
+      unless_longer(string_field(*annotations, kConversionAnnotation), kMostAnnotationBytes);
   set_or_erase(*annotations, kConversionAnnotation, nullptr);
   if (annotations->empty()) erase_at(document, {"metadata", "annotations"});
-  return text.size() <= kMostAnnotationBytes ? text : "";  // no API server has stored more
+  return text;
 }
 
-void put_annotation(json::value& document, const ConversionNotes& notes, std::string_view version) {
+// How many bytes its other annotations leave for ours.
+size_t room_for_annotation(const json::value& document) {
   size_t used = kConversionAnnotation.size();
   if (const json::object* others = object_at(document, {"metadata", "annotations"})) {
     for (const auto& field : *others) {
@@ -33,8 +41,11 @@ void put_annotation(json::value& document, const ConversionNotes& notes, std::st
       if (field.value().is_string()) used += field.value().get_string().size();
     }
   }
-  if (used >= kMostAnnotationBytes) return;
-  const std::string text = write_notes(notes, version, kMostAnnotationBytes - used);
+  return used >= kMostAnnotationBytes ? 0 : kMostAnnotationBytes - used;
+}
+
+void put_annotation(json::value& document, const ConversionNotes& notes, std::string_view version) {
+  const std::string text = write_notes(notes, version, room_for_annotation(document));
   if (text.empty()) return;
   ensure_object(document, {"metadata", "annotations"})[kConversionAnnotation] = text;
 }
@@ -47,7 +58,7 @@ std::string take_condition(json::value& document) {
   std::optional<std::string> text;
   const auto taken = std::ranges::remove_if(*conditions, [&](const json::value& condition) {
     if (string_at(condition, {"type"}) != kConversionCondition) return false;
-    if (!text) text = string_at(condition, {"message"});
+    if (!text) text = unless_longer(string_at(condition, {"message"}), kMostMessageBytes);
     return true;
   });
   if (!text) return "";
@@ -96,6 +107,15 @@ void put_notes(json::value& document, const ConversionNotes& notes, std::string_
   put_condition(document, only_of("status", notes), version);
 }
 
+// What the document loses on its way to `converted`, as far as put_notes() has room for it.
+ConversionNotes losses_of(const json::value& document, const json::value& looks,
+                          const json::value& converted, std::string_view version) {
+  NoteRoom annotation(version, room_for_annotation(converted));
+  NoteRoom condition(version, kMostMessageBytes);
+  return find_losses(document, looks, annotation,
+                     version == kOlderVersion ? annotation : condition);
+}
+
 // Topology assignments may be most of a document, and take long to write: they are taken out,
 // converted once, and put in again at the end. One that cannot be converted stays in, and is left
 // out by the plain conversion: into what the others leave it does not fit either.
@@ -133,14 +153,13 @@ ConversionNotes take_unknown(json::value& document, const Schema& own_schema) {
   if (own_schema.unknown_fields(document).empty()) return {};
   const json::value before = document;
   own_schema.prune(document);
-  ConversionNotes unknown = find_losses(before, document);
-  if (unknown.size() > kMostConversionNotes) unknown.clear();  // more than any release adds
-  return unknown;
+  NoteRoom room(version_of(document), kMostAnnotationBytes);
+  return find_losses(before, document, room, room);
 }
 
-// What looking at notes one by one may cost, in values of documents. Far more than that of any
-// document that people write, whose largest part, topology assignments, is left out; a stranger may
-// send what is larger.
+// What looking at notes one by one may cost, in values of documents: each is looked for in the
+// whole document. Far more than that of any document that people write, whose largest part,
+// topology assignments, is left out; a stranger may send what is larger.
 constexpr size_t kMostSteps = 1'000'000;
 
 // Those fields of them that this schema does not have either.
@@ -177,14 +196,14 @@ class Restorer {
         schema_(schema),
         problems_(schema.validate(plain)) {}
 
-  [[nodiscard]] Restored restore(const ConversionNotes& notes) const {
-    Restored restored{plain_, notes};
+  [[nodiscard]] Restored restore(const ConversionNotes& all) {
+    const auto notes = all | std::views::take(most_of(all));
+    Restored restored{plain_, {notes.begin(), notes.end()}};
     for (const ConversionNote& note : notes) put_back(restored.document, note);
     if (is_possible(restored.document)) return restored;
     // Somebody changed the document since: the notes that still fit it count.
     restored = {plain_, {}};
-    const size_t most = kMostSteps / count_values(plain_);
-    for (const ConversionNote& note : notes | std::views::take(most)) {
+    for (const ConversionNote& note : notes) {
       json::value next = restored.document;
       if (!put_back(next, note) || !is_possible(next)) continue;
       restored.document = std::move(next);
@@ -194,7 +213,16 @@ class Restorer {
   }
 
  private:
-  [[nodiscard]] bool is_possible(json::value& document) const {
+  // How many of the notes can be looked at.
+  [[nodiscard]] size_t most_of(const ConversionNotes& notes) const {
+    size_t values = count_values(plain_);
+    for (const ConversionNote& note : notes) {
+      for (const auto& field : note.was) values += count_values(field.value());
+    }
+    return kMostSteps / values;
+  }
+
+  [[nodiscard]] bool is_possible(json::value& document) {
     // A note with an assignment that can be converted contradicts the document. There is none
     // unless somebody made it up or has just edited the document, so few are worth their cost.
     if (expanded_ > topology::kMaxValues) return false;
@@ -216,7 +244,7 @@ class Restorer {
   const Schema& own_schema_;
   const Schema& schema_;
   std::vector<Problem> problems_;  // of the plain document
-  mutable size_t expanded_ = 0;    // values of assignments so far
+  size_t expanded_ = 0;            // values of assignments so far
 };
 
 std::string_view annotation_of(const json::value* document) {
@@ -243,7 +271,7 @@ json::value convert_without_loss(std::string_view kind, json::value document,
   own_schema.prune(looks);
   // Only what will count: a document that its own schema does not allow may have values that a note
   // cannot bring back.
-  ConversionNotes losses = find_losses(document, looks);
+  ConversionNotes losses = losses_of(document, looks, converted, own_version);
   if (!losses.empty()) {
     losses = Restorer(kind, looks, converted, left, schema, own_schema).restore(losses).notes;
   }

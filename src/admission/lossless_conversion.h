@@ -5,7 +5,8 @@
 // status of a v1beta1 document, in the message of its condition phalanx.dev/Conversion. So
 //   to_v1beta2(to_v1beta1(x)) == x   and   to_v1beta1(to_v1beta2(y)) == y
 // but for the spelling of topology assignments, for an empty `annotations` or `conditions`, for
-// a default of v1beta1 that is left out, and for notes that are too large.
+// a default of v1beta1 that is left out, for notes that are too large or too many, and for
+// assignments of more domains than conversion.h takes.
 //
 // One rule says which notes count: with them the document must look as it does without them to the
 // version in which it stands now. In other words, a note chooses among those documents of the one
@@ -30,8 +31,9 @@
 // has, on its way through the other one.
 //
 // Cost: linear in the document, two plain conversions of all but its topology assignments, which
-// are converted once. Notes, whether there were or come to be, cost one more; those that contradict
-// the document one for each, up to a bound beyond which they are dropped.
+// are converted once. Notes, whether there were or come to be, cost one more, and looking for each
+// of them; those that contradict the document one for each. What notes cost together is bounded:
+// of a document of more than some ten thousand values not all of them count.
 #pragma once
 
 #include <cstddef>

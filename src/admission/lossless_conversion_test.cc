@@ -387,7 +387,11 @@ TEST(LosslessConversion, NonsenseIsNoNote) {
            lost("v1beta2", R"({"at":"/spec","was":{"unknown":{"a":1}}})"),
            lost("v1beta2", R"({"at":"/spec","was":{"concurrentAdmissionPolicy":7}})"),
            lost("v1beta2", R"({"at":"/spec","was":{"concurrentAdmissionPolicy":{}}})"),
-           lost("v1beta2", R"({"at":"/spec/x/y","was":{"a":1}})")}) {
+           lost("v1beta2", R"({"at":"/spec/x/y","was":{"a":1}})"),
+           // Longer than annotations may be.
+           lost("v1beta2", R"({"at":"/spec","was":{"concurrentAdmissionPolicy":{"migration":)"
+                           R"({"mode":"RetainFirstAdmission"}}}})") +
+               std::string(kMostAnnotationBytes, ' ')}) {
     EXPECT_EQ(up("ClusterQueue", with_note(queue, text)), up("ClusterQueue", queue))
         << text.substr(0, 200);
   }

@@ -180,7 +180,7 @@ class Validator {
 
   void check_unique(const SchemaNode& schema, const json::array& list, const SchemaPath& path) {
     std::set<std::string> seen;
-    for (size_t i = 0; i < list.size(); ++i) {
+    for (size_t i = 0; i < list.size() && !problems_.full(); ++i) {
       std::string identity;
       std::string shown;
       if (schema.list_type == ListType::kSet) {

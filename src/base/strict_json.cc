@@ -19,6 +19,12 @@ namespace {
 constexpr size_t kMaxDepth = 64;
 // A value takes ten times the memory of the two bytes in which it can be written.
 constexpr size_t kMostValues = 4'000'000;
+// Fields of an object are found by a hash that depends on nothing but where the object stands in
+// memory. Large ones stand at the begin of a page, so that a stranger can name the fields of one so
+// that all n of them meet in a few places, where putting them in compares some n * n / 2. Objects
+// of the API have some dozens, and some thousands where fields that somebody manages are listed.
+constexpr size_t kMostComparisons = 50'000'000;
+constexpr size_t kFewFields = 1024;
 constexpr size_t kLongestShownKey = 64;
 
 // Builds the document from what the parser sees, and watches the keys of every open object. The
@@ -53,6 +59,11 @@ class Builder {
     open_objects_.pop_back();
     keys_.resize(object.first_key);
     unescaped_.resize(object.first_unescaped);
+    if (size > kFewFields) comparisons_ += size * size / 2;
+    if (comparisons_ > kMostComparisons) {
+      code = json::error::object_too_large;
+      return false;
+    }
     stack_.push_object(size);
     return one_more(code);
   }
@@ -149,6 +160,7 @@ class Builder {
   std::string key_;                    // the part of the current one
   std::optional<std::string> repeated_key_;
   size_t values_ = 0;
+  size_t comparisons_ = 0;  // that the objects so far may have cost
 };
 
 }  // namespace
@@ -167,6 +179,9 @@ Result<json::value> parse_strict_json(std::string_view text) {
   }
   if (code == json::error::too_deep) {
     return fail(fmt::format("byte {}: nested deeper than {} levels", consumed, kMaxDepth));
+  }
+  if (code == json::error::object_too_large) {
+    return fail(fmt::format("byte {}: objects with too many fields", consumed));
   }
   if (code == json::error::array_too_large) {
     return fail(fmt::format("byte {}: more than {} values", consumed, kMostValues));

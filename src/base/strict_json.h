@@ -4,8 +4,8 @@
 // object is refused, because two readers may each take another one of them for the value; and so is
 // text that is no UTF-8. Numbers beyond 64 bits become floating point, as in other readers.
 //
-// Cost: one pass; how deep a document may be nested and how many values it may have is bounded, its
-// size is the caller's to bound.
+// Cost: one pass; how deep a document may be nested, how many values it may have and how many of
+// them in one object (10 000) is bounded, its size is the caller's to bound.
 #pragma once
 
 #include <string_view>

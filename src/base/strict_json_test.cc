@@ -96,6 +96,26 @@ TEST(StrictJson, TheNumberOfValuesIsBounded) {
   EXPECT_NE(refused.error().message.find("more than 4000000 values"), std::string::npos);
 }
 
+// A hash that can be foreseen makes an object of n fields cost n * n: they may have some.
+TEST(StrictJson, TheNumberOfFieldsIsBounded) {
+  const auto object_of = [](size_t count) {
+    std::string text = "{\"0\":0";
+    for (size_t i = 1; i < count; ++i) text += ",\"" + std::to_string(i) + "\":0";
+    return text + "}";
+  };
+  const auto list_of = [](size_t count, const std::string& element) {
+    std::string text = "[" + element;
+    for (size_t i = 1; i < count; ++i) text += "," + element;
+    return text + "]";
+  };
+  EXPECT_TRUE(parse_strict_json(object_of(10'000)).has_value());
+  EXPECT_NE(read(object_of(10'001)).find("objects with too many fields"), std::string::npos);
+  // Together, too; but any number of those that have few.
+  EXPECT_TRUE(parse_strict_json(list_of(12, object_of(2000))).has_value());
+  EXPECT_FALSE(parse_strict_json(list_of(26, object_of(2000))).has_value());
+  EXPECT_TRUE(parse_strict_json(list_of(200, object_of(1000))).has_value());
+}
+
 TEST(StrictJson, DepthIsBounded) {
   const auto nested = [](size_t depth) {
     return std::string(depth, '[') + std::string(depth, ']');

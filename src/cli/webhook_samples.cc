@@ -18,7 +18,7 @@ constexpr std::string_view kOlderKueueVersion = "kueue.x-k8s.io/v1beta1";
 constexpr int kVariants = 24;  // of each good sort
 constexpr int kGarbageVariants = 4;
 constexpr int kBrackets = 100'000;
-constexpr int kUnknownFields = 20'000;
+constexpr int kUnknownFields = 8'000;
 constexpr size_t kLargeAnnotation = 1'500'000;
 constexpr size_t kMebibyte = size_t{1} << 20;
 
@@ -259,7 +259,7 @@ class SampleMaker {
             {200, kRefused});
     json::object strange = workload(kOlderKueueVersion);
     for (int i = 0; i < kUnknownFields; ++i) strange["spec"].as_object()[fmt::format("f{}", i)] = i;
-    garbage("20 000 unknown fields",
+    garbage("8 000 unknown fields",
             post(admission::kConvertPath, json::serialize(conversion(kKueueVersion, {strange}))),
             {200, kConverted});
     json::value pod = job(true);
