@@ -2,11 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "admission/document.h"
 #include "admission/names.h"
 #include "api/job.h"
+#include "base/json_path.h"
 #include "core/job_controller.h"
 #include "core/names.h"
 #include "jobs/batch_job.h"
@@ -108,24 +110,46 @@ void check_kept_annotations(const Place& old_job, const Place& job, ProblemList&
 
 }  // namespace
 
-JobContext job_context(const core::State& state, const json::value& document,
+JobFacts job_facts(const json::value& document) {
+  const auto short_text = [](std::string_view text) {
+    return std::string(text.size() > JobFacts::kLongestText ? "" : text);
+  };
+  const Place job(&document);
+  JobFacts facts;
+  facts.namespace_ = short_text(job["metadata"]["namespace"].text());
+  facts.uid = short_text(job["metadata"]["uid"].text());
+  facts.has_queue = !queue_of(job).empty();
+  facts.run_by_another = run_by_another_controller(job);
+  const json::array* owners = array_at(document, {"metadata", "ownerReferences"});
+  if (owners == nullptr) return facts;
+  const auto* const controller = std::ranges::find_if(
+      *owners, [](const json::value& owner) { return true_at(owner, {"controller"}); });
+  if (controller == owners->end()) return facts;
+  const Place owner(controller);
+  facts.controller = {short_text(owner["apiVersion"].text()), short_text(owner["kind"].text()),
+                      short_text(owner["name"].text()), short_text(owner["uid"].text()), true};
+  return facts;
+}
+
+JobContext job_context(const core::State& state, const JobFacts& facts,
                        const core::Adapters& adapters) {
-  const core::JobAdapter* adapter = adapters.find(api::Kind::kJob);
-  if (adapter == nullptr) return {};
-  // What makes no sense in it is for the API server to refuse, and no reason to let it run.
-  DecodeStatus ignored;
-  const JsonReader reader(&document, "", ignored);
-  core::Job job = adapter->read(reader);
-  job.meta = api::read_object_meta(reader);  // also without a name: it may be generated later
-  const api::ObjectKey key{api::Kind::kJob, job.meta.namespace_, job.meta.name};
-  JobContext context;
-  context.default_queue_exists = state.local_queues.contains(
-      job.meta.namespace_ + "/" + std::string(core::names::kDefaultLocalQueue));
-  // A queue name decides by itself; what is left is the configuration and the owner.
-  context.manage_without_queue = core::is_managed(state, key, job);
+  if (adapters.find(api::Kind::kJob) == nullptr) return {};
+  const api::ObjectKey key{api::Kind::kJob, facts.namespace_, ""};
+  core::Job job;
+  job.meta.namespace_ = facts.namespace_;
+  job.meta.uid = facts.uid;
+  if (facts.run_by_another) job.managed_by = "another";
+  if (facts.controller) job.meta.owners.push_back(*facts.controller);
   core::Job queued = job;
   queued.meta.labels[std::string(core::names::kQueueLabel)] = "any";
-  context.owned_by_managed = !core::is_managed(state, key, queued);
+  const bool managed_if_queued = core::is_managed(state, key, queued);
+  JobContext context;
+  context.default_queue_exists = state.local_queues.contains(
+      facts.namespace_ + "/" + std::string(core::names::kDefaultLocalQueue));
+  // A queue name decides by itself; what is left is the configuration and the owner.
+  context.manage_without_queue =
+      facts.has_queue ? managed_if_queued : core::is_managed(state, key, job);
+  context.owned_by_managed = !managed_if_queued;
   return context;
 }
 

@@ -4,10 +4,13 @@
 // and of what is asked about the cluster. Jobs that are not ours are never touched.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "admission/problem.h"
+#include "api/object_meta.h"
 #include "base/json.h"
 #include "core/state.h"
 
@@ -20,9 +23,26 @@ struct JobContext {
   bool owned_by_managed = false;      // its controller is itself managed
 };
 
+// What that depends on of a Job. A few short texts, however large the Job: the thread that has the
+// state is not to be kept busy by whoever sends one.
+struct JobFacts {
+  std::string namespace_;
+  std::string uid;                                // empty of a new one
+  bool has_queue = false;                         // it names one
+  bool run_by_another = false;                    // spec.managedBy
+  std::optional<api::OwnerReference> controller;  // that owns it
+
+  // Texts that are longer than any that an API server would store count as absent.
+  static constexpr size_t kLongestText = 512;
+};
+
+// The namespace of the Job must be filled in, as API servers do; its name need not be. What makes
+// no sense in it is for the API server to refuse, and no reason to let it run.
+JobFacts job_facts(const json::value& job);
+
 // Of the state that decisions are made by: what a webhook says of a Job is then what the core will
-// do with it. The namespace of the Job must be filled in, as API servers do; its name need not be.
-JobContext job_context(const core::State& state, const json::value& job,
+// do with it.
+JobContext job_context(const core::State& state, const JobFacts& job,
                        const core::Adapters& adapters);
 
 // A new Job: label and suspend are filled in.

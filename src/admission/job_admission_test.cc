@@ -85,7 +85,7 @@ struct Answers {
 };
 
 Answers context_of(const core::State& state, const json::value& document) {
-  const JobContext context = job_context(state, document, jobs::all_adapters());
+  const JobContext context = job_context(state, job_facts(document), jobs::all_adapters());
   return {context.default_queue_exists, context.manage_without_queue, context.owned_by_managed};
 }
 
@@ -125,8 +125,26 @@ TEST(JobContextTest, ANameMayStillBeMissing) {
   json::value unnamed = job("generateName: a-", "", "{}");
   unnamed.at("metadata").as_object().erase("name");
   EXPECT_EQ(context_of(state, unnamed), (Answers{true, true, false}));
-  default_job(unnamed, job_context(state, unnamed, jobs::all_adapters()));
+  default_job(unnamed, job_context(state, job_facts(unnamed), jobs::all_adapters()));
   EXPECT_TRUE(suspended(unnamed));
+}
+
+TEST(JobFactsTest, AreFewWhateverTheJobIs) {
+  json::value large = job(kQueued, "managedBy: example.com/other, ", "{}");
+  large.at("metadata").as_object()["uid"] = std::string(1'000'000, 'u');
+  large.at("metadata").as_object()["ownerReferences"] =
+      json::array{5,
+                  {{"uid", "u1"}, {"controller", "yes"}},
+                  {{"uid", "u2"}, {"apiVersion", "batch/v1"}, {"controller", true}},
+                  {{"uid", "u3"}, {"controller", true}}};
+  const JobFacts facts = job_facts(large);
+  EXPECT_EQ(facts.namespace_, "ml");
+  EXPECT_EQ(facts.uid, "") << "no uid is that long";
+  EXPECT_TRUE(facts.has_queue);
+  EXPECT_TRUE(facts.run_by_another);
+  ASSERT_TRUE(facts.controller.has_value());
+  EXPECT_EQ(facts.controller->uid, "u2");
+  EXPECT_EQ(facts.controller->api_version, "batch/v1");
 }
 
 TEST(JobContextTest, WhatMakesNoSenseIsAnsweredToo) {

@@ -289,6 +289,19 @@ const json::value* WebhookRequest::job() const {
   return wanted ? &review->object : nullptr;
 }
 
+size_t WebhookRequest::document_bytes() const {
+  constexpr size_t kBytesOfValue = 48;  // with the key of a field, without texts
+  size_t values = 0;
+  if (const Review* review = std::get_if<Review>(&content)) {
+    values = count_values(review->object) + count_values(review->old_object);
+  } else {
+    for (const json::value& object : std::get<ConversionRequest>(content).objects) {
+      values += count_values(object);
+    }
+  }
+  return values * kBytesOfValue;
+}
+
 // The kinds of a path, by which its rules are chosen.
 Result<void> Webhooks::check_kind(const Webhook& webhook, const Review& review) const {
   const bool is_job = review.group == kBatchGroup && review.version == "v1" && review.kind == "Job";

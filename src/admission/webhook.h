@@ -6,8 +6,10 @@
 //
 //   auto request = webhooks.read(path, body);        // any thread; or the error to send back
 //   JobContext context;
-//   if (const json::value* job = request->job())     // on the thread that has the state
-//     context = job_context(state, *job, adapters);
+//   if (const json::value* job = request->job()) {
+//     const JobFacts facts = job_facts(*job);
+//     context = job_context(state, facts, adapters);  // on the thread that has the state
+//   }
 //   send(webhooks.answer(std::move(*request), context));          // any thread
 //
 // - Only a well-formed request for the kinds of its path is acted on. Anything else is answered
@@ -64,6 +66,8 @@ struct WebhookRequest {
   // The Job that job_context() has to be asked about before this can be answered; nullptr if the
   // answer does not depend on it.
   [[nodiscard]] const json::value* job() const;
+  // About how much memory its documents take.
+  [[nodiscard]] size_t document_bytes() const;
 };
 
 // Immutable, so it may be shared.

@@ -14,32 +14,8 @@ namespace {
 
 // API servers wait ten seconds by default; ours say five.
 constexpr auto kAnswerTimeout = std::chrono::seconds(5);
-// Of reviews that the deciding thread is asked about. Those whose time is over are still with it:
-// while it is busy, clients that come again and again must not fill the process.
-constexpr size_t kMostWaitingBytes = size_t{64} << 20;
 // Of a body that is sent to a path that there is not.
 constexpr size_t kMostBytesElsewhere = size_t{1} << 20;
-
-// The part of one review in that.
-class WaitingBytes {
- public:
-  WaitingBytes(std::shared_ptr<std::atomic<size_t>> total, size_t bytes)
-      : total_(std::move(total)), bytes_(bytes), all_(*total_ += bytes_) {}
-  ~WaitingBytes() { *total_ -= bytes_; }
-  WaitingBytes(const WaitingBytes&) = delete;
-  WaitingBytes& operator=(const WaitingBytes&) = delete;
-
-  [[nodiscard]] bool too_many() const { return all_ > kMostWaitingBytes; }
-
- private:
-  std::shared_ptr<std::atomic<size_t>> total_;
-  size_t bytes_;
-  size_t all_;  // with this one
-};
-
-serve::Response json_response(admission::HttpAnswer answer) {
-  return {answer.status, "application/json", std::move(answer.body)};
-}
 
 serve::Response text_response(int status, std::string text) {
   serve::Response response;
@@ -105,10 +81,10 @@ Endpoints::Endpoints(const kube::ClusterAccess& access, const ProcessSettings& s
                      const core::Adapters& adapters, ApiSide& api, Meters& meters,
                      Mailbox<Message>& decider)
     : settings_(settings),
-      adapters_(adapters),
       api_(api),
       meters_(meters),
       decider_(decider),
+      webhooks_(adapters, decider),
       certificates_(
           {.access = access,
            .folder = {.path = settings.webhook_cert_dir,
@@ -159,7 +135,7 @@ Result<void> Endpoints::serve_webhooks(const serve::Identity& identity) {
       options, identity, [this](const serve::Request& request, const serve::Reply& reply) {
         // Only paths that there are become labels.
         const bool known = admission::most_body_bytes(request.path) > 0;
-        answer_webhook(request, counted(known ? request.path : "other", reply));
+        webhooks_.answer(request, counted(known ? request.path : "other", reply));
       });
   if (!webhook) return within("--webhook-port", webhook.error());
   webhook_server_ = std::move(*webhook);
@@ -194,34 +170,6 @@ serve::Reply Endpoints::counted(std::string path, const serve::Reply& reply) {
     meters_.request_seconds.add({{"path", path}}, kube::MonotonicClock::now() - begun);
     reply(std::move(response));
   };
-}
-
-void Endpoints::answer_webhook(const serve::Request& request, const serve::Reply& reply) {
-  if (request.method != "POST") {
-    return reply(json_response(admission::http_error(405, "webhooks are asked with POST")));
-  }
-  auto read = webhooks_.read(request.path, request.body);
-  if (!read) return reply(json_response(std::move(read.error())));
-  auto asked = std::make_shared<admission::WebhookRequest>(std::move(*read));
-  if (asked->job() == nullptr) {
-    return reply(json_response(webhooks_.answer(std::move(*asked), {})));
-  }
-  const auto waiting = std::make_shared<WaitingBytes>(waiting_bytes_, request.body.size());
-  if (waiting->too_many()) {
-    return reply(json_response(admission::http_error(
-        503, "too many Jobs wait for an answer already; try again in some seconds")));
-  }
-  decider_.put(Question{[this, asked, reply, waiting](core::Core& core, const Standing& standing) {
-    if (!standing.ready) {
-      return reply(json_response(
-          admission::http_error(503,
-                                "phalanx has just started and does not know the queues yet; "
-                                "try again in some seconds")));
-    }
-    const admission::JobContext context =
-        admission::job_context(core.state(), *asked->job(), adapters_);
-    reply(json_response(webhooks_.answer(std::move(*asked), context)));
-  }});
 }
 
 void Endpoints::convert_now() {
@@ -274,7 +222,8 @@ void Endpoints::scrape(const serve::Reply& reply) {
     if (const Time expires = certificate_expires_; expires != Time{}) {
       context->certificate_expires = expires;
     }
-    context->webhooks = webhook_server_ ? webhook_server_->counters() : serve::ServerCounters{};
+    // Another thread makes the server, and says so when it is there.
+    if (serves_webhooks_) context->webhooks = webhook_server_->counters();
     decider_.put(Question{[this, reply, context](core::Core& core, const Standing& standing) {
       serve::Response response;
       response.content_type = "text/plain; version=0.0.4; charset=utf-8";

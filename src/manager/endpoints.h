@@ -4,22 +4,21 @@
 // the API server knows and lets (kube/access_review.h), over HTTPS with the certificate of the
 // webhooks: a bearer token must not cross a network in the clear.
 //
-// Webhook paths take well-formed reviews and nothing else. What they have to know of the cluster
-// they ask the deciding thread; an answer that does not come in time is a 503, which the API server
-// shows to whoever created the object.
+// Webhook paths take well-formed reviews and nothing else (manager/webhook_handler.h); an answer
+// that does not come in time is a 503, which the API server shows to whoever created the object.
 #pragma once
 
 #include <atomic>
 #include <memory>
 #include <string>
 
-#include "admission/webhook.h"
 #include "base/mailbox.h"
 #include "core/adapter.h"
 #include "manager/api_side.h"
 #include "manager/certificate_keeper.h"
 #include "manager/meters.h"
 #include "manager/settings.h"
+#include "manager/webhook_handler.h"
 #include "serve/server.h"
 
 namespace phalanx::manager {
@@ -57,27 +56,22 @@ class Endpoints {
   Result<void> serve_metrics(const serve::Identity& identity);
   // Replies the same, and counts it.
   [[nodiscard]] serve::Reply counted(std::string path, const serve::Reply& reply);
-  void answer_webhook(const serve::Request& request, const serve::Reply& reply);
   void answer_health(const serve::Request& request, const serve::Reply& reply);
   void answer_metrics(const serve::Request& request, const serve::Reply& reply);
   void scrape(const serve::Reply& reply);
   void show_account(const serve::Reply& reply);
 
   const ProcessSettings settings_;
-  const core::Adapters& adapters_;
   ApiSide& api_;
   Meters& meters_;
   Mailbox<Message>& decider_;
-  const admission::Webhooks webhooks_;
+  WebhookHandler webhooks_;
   std::atomic<Time> certificate_expires_ = Time{};
   std::atomic<bool> converts_early_ = false;
   std::atomic<bool> serves_webhooks_ = false;
-  std::unique_ptr<serve::Server> webhook_server_;
+  std::unique_ptr<serve::Server> webhook_server_;  // for other threads only if serves_webhooks_
   std::unique_ptr<serve::Server> health_server_;
   std::unique_ptr<serve::Server> metrics_server_;
-  // Of reviews that wait for the deciding thread; shared with them, because some outlive this.
-  const std::shared_ptr<std::atomic<size_t>> waiting_bytes_ =
-      std::make_shared<std::atomic<size_t>>(0);
   CertificateKeeper certificates_;  // last: it hands what it renews to the server
 };
 

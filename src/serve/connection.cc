@@ -111,6 +111,18 @@ Request take_request(http::request<http::string_body>&& message, std::string pee
   return request;
 }
 
+// The response with what was left to be made here.
+Response completed(Response response) {
+  if (const auto complete = std::exchange(response.complete, nullptr)) {
+    try {
+      complete(response);
+    } catch (...) {
+      return {.status = 500, .body = "failed\n"};
+    }
+  }
+  return response;
+}
+
 class HttpConnection final : public Connection,
                              public std::enable_shared_from_this<HttpConnection> {
  public:
@@ -298,8 +310,9 @@ asio::awaitable<Response> HttpConnection::answer(Request request) {
     co_await pending_->wake_up.async_wait(asio::redirect_error(asio::use_awaitable, ignored));
   }
   const auto pending = std::exchange(pending_, nullptr);
-  if (pending->response) co_return std::move(*pending->response);
-  if (!closed_) ++state_.counters.timeouts;
+  if (closed_) co_return Response{};  // that nobody gets
+  if (pending->response) co_return completed(std::move(*pending->response));
+  ++state_.counters.timeouts;
   co_return Response{.status = 503, .body = "there was no answer in time\n"};
 }
 

@@ -30,6 +30,9 @@ struct Response {
   std::string content_type = "text/plain; charset=utf-8";
   std::string body = "";
   std::vector<Header> headers = {};  // beside Content-Type, Content-Length and Connection
+  // Makes the rest, on the server's thread, before it is sent: for whoever replies from a thread
+  // that has something better to do. Not called if nobody waits for the answer any more.
+  std::function<void(Response&)> complete = nullptr;
 };
 
 // Answers a request. Can be called from any thread, at any time, also when client and server are

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 #include <optional>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -182,6 +183,49 @@ TEST(Server, WhatTheHandlerDoesWrongIsAnswered) {
   EXPECT_EQ(get("/drop"), 500);
   EXPECT_EQ(server->counters().responses, (std::map<int, uint64_t>{{200, 1}, {500, 4}, {503, 2}}));
   EXPECT_EQ(server->counters().timeouts, 2U);
+}
+
+TEST(Server, WhatIsLeftToMakeIsMadeOnItsThread) {
+  std::thread::id handled;
+  std::thread::id completed;
+  std::jthread other;
+  const auto server = start([&](const Request& request, const Reply& reply) {
+    handled = std::this_thread::get_id();
+    other = std::jthread([&completed, reply, fails = request.path == "/fails"] {
+      reply({.status = 201, .complete = [&completed, fails](Response& response) {
+               completed = std::this_thread::get_id();
+               if (fails) throw std::runtime_error("no");
+               response.body = "made";
+             }});
+    });
+  });
+  Client client(server->port());
+  Answer answer = client.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(answer.status, 201);
+  EXPECT_EQ(answer.body, "made");
+  EXPECT_EQ(completed, handled);
+  other.join();
+  answer = client.ask("GET /fails HTTP/1.1\r\nHost: a\r\n\r\n");
+  EXPECT_EQ(answer.status, 500);
+}
+
+TEST(Server, NothingIsMadeForWhoIsGone) {
+  ServerOptions options = on_loopback();
+  options.answer_timeout = milliseconds(50);
+  std::promise<Reply> kept;
+  const auto server = start(
+      [&](const Request& request, const Reply& reply) {
+        if (request.path == "/") return kept.set_value(reply);
+        reply({.body = "other"});
+      },
+      options);
+  Client client(server->port());
+  EXPECT_EQ(client.ask("GET / HTTP/1.1\r\nHost: a\r\n\r\n").status, 503);
+  std::atomic<bool> made = false;
+  kept.get_future().get()({.complete = [&](Response& /*response*/) { made = true; }});
+  // What is asked now comes after it.
+  EXPECT_EQ(client.ask("GET /other HTTP/1.1\r\nHost: a\r\n\r\n").body, "other");
+  EXPECT_FALSE(made);
 }
 
 TEST(Server, AReplyMayComeWhenEverybodyIsGone) {

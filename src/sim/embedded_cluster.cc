@@ -54,7 +54,7 @@ ApiResult<void> EmbeddedCluster::admit_kueue(AdmissionRequest& request) {
 ApiResult<void> EmbeddedCluster::default_job(AdmissionRequest& request) {
   if (request.kind != api::Kind::kJob || request.operation != Operation::kCreate) return {};
   admission::JobContext context =
-      admission::job_context(core().state(), *request.object, adapters_);
+      admission::job_context(core().state(), admission::job_facts(*request.object), adapters_);
   // Manifests of one file are taken in at once, before the core hears of any: a default queue that
   // stands beside its Jobs must do for them.
   const api::ObjectKey default_queue{api::Kind::kLocalQueue,

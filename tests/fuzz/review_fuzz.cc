@@ -75,7 +75,7 @@ json::value answer(const admission::Webhooks& webhooks, admission::WebhookReques
   const phalanx::core::State state;
   admission::JobContext context;
   if (const json::value* job = request.job()) {
-    context = admission::job_context(state, *job, kAdapters);
+    context = admission::job_context(state, admission::job_facts(*job), kAdapters);
   }
   context.default_queue_exists = true;
   const admission::HttpAnswer answered = webhooks.answer(std::move(request), context);
