@@ -1,7 +1,6 @@
 #include "admission/review.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include "base/base64.h"
 #include "base/json_path.h"
@@ -187,12 +186,14 @@ std::string write_conversion(const std::string& uid,
                              const Result<std::vector<std::string>>& converted) {
   json::object result{{"status", converted ? "Success" : "Failed"}};
   if (!converted) result["message"] = converted.error().message;
-  std::string text = fmt::format(
-      R"({{"apiVersion":"{}","kind":"{}","response":{{"uid":{},"result":{},"convertedObjects":[)",
-      kConversionVersion, kConversionKind, json::serialize(json::value(uid)),
-      json::serialize(result));
-  if (converted) text += fmt::format("{}", fmt::join(*converted, ","));
-  return text + "]}}";
+  std::string text =
+      fmt::format(R"({{"apiVersion":"{}","kind":"{}","response":{{"uid":{},"convertedObjects":[)",
+                  kConversionVersion, kConversionKind, json::serialize(json::value(uid)));
+  for (size_t i = 0; converted && i < converted->size(); ++i) {
+    if (i > 0) text += ',';
+    text += (*converted)[i];
+  }
+  return text + R"(],"result":)" + json::serialize(result) + "}}";
 }
 
 }  // namespace phalanx::admission

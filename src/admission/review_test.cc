@@ -196,9 +196,9 @@ request: {uid: u1, desiredAPIVersion: kueue.x-k8s.io/v1beta2, objects: [{kind: T
 }
 
 TEST(ConversionReviewTest, AnAnswerIsWholeOrSaysWhyNot) {
-  EXPECT_EQ(write_conversion("u", json::array{json::object()}),
+  EXPECT_EQ(write_conversion("u", std::vector<std::string>{"{}", R"({"a":1})"}),
             R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":)"
-            R"({"uid":"u","convertedObjects":[{}],"result":{"status":"Success"}}})");
+            R"({"uid":"u","convertedObjects":[{},{"a":1}],"result":{"status":"Success"}}})");
   EXPECT_EQ(write_conversion("u", fail("no")),
             R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","response":)"
             R"({"uid":"u","convertedObjects":[],"result":{"status":"Failed","message":"no"}}})");
