@@ -52,7 +52,7 @@ class Booking {
         for (const auto& domain : pod_set.assignment.domains) {
           usage.push_back({domain.values, domain.count});
         }
-        cluster_.add_usage(name, *tree, cluster_.make_request(pod_set.requests), usage);
+        cluster_.add_usage(name, *tree, cluster_.make_usage(pod_set.requests), usage);
       }
       accounted_.insert({name, pod_set.pod_set});
       accounted_.insert({name, ""});

@@ -122,6 +122,7 @@ std::optional<std::string> set_aside_because(const core::State& state,
         "of spec.template.spec.priorityClassName",
         *name);
   }
+  if (auto missing = core::missing_workload_priority_class(state, workload)) return missing;
   if (const std::string* name = core::missing_runtime_class(state, workload)) {
     return fmt::format(
         "RuntimeClass {} of its pods doesn't exist, so none could be made; create it, or take it "

@@ -166,7 +166,7 @@ void NodeAccount::hold(const std::string& workload, const std::vector<HeldPodSet
       const std::string name = slots.by_host() ? domain.values.back() : joined(domain.values);
       slots.domains[name].assigned += domain.count;
     }
-    cluster_.add_usage(workload, *tree, cluster_.make_request(held.per_pod), usage);
+    cluster_.add_usage(workload, *tree, cluster_.make_usage(held.per_pod), usage);
   }
   for (const std::string& key : entry.pods) {
     PodEntry& pod = pods_.at(key);

@@ -18,6 +18,8 @@ constexpr int64_t kMostOfPod = int64_t{1} << 48;
 constexpr int64_t kMostOfNode = int64_t{1} << 54;
 constexpr int64_t kMostOfWorkload = int64_t{1} << 58;  // on one node
 constexpr size_t kMostResources = 128;
+// Stands for all names beyond those. No resource can be called that: nothing is ever free of it.
+constexpr std::string_view kOtherResource = "(resources that no node offers)";
 
 int64_t most_of_node(int64_t amount) {
   return std::min(amount, kMostOfNode);
@@ -59,14 +61,38 @@ TaintSetId Cluster::intern_taints(const std::vector<api::Taint>& taints) {
   return entry->second;
 }
 
+// Names are interned for life, and anybody may ask for any resource: those that no node offers are
+// told apart only up to a number. Invalid: one of the others.
+ResourceId Cluster::resource_asked_for(std::string_view name) {
+  const ResourceId known = resources_.find(name);
+  if (known.valid() || (resources_.size() >= kMostResources && name != kPods)) return known;
+  return resources_.intern(name);
+}
+
 RequestVector Cluster::make_request(const api::ResourceAmounts& per_pod) {
   api::ResourceAmounts amounts = per_pod;  // a map: sorted by name
   int64_t& pods = amounts[std::string(kPods)];
   pods = saturating_add(pods, 1);
   RequestVector request;
-  request.reserve(amounts.size());
-  for (const auto& [name, amount] : amounts) request.push_back({resources_.intern(name), amount});
+  int64_t most_of_others = 0;
+  for (const auto& [name, amount] : amounts) {
+    if (amount == 0) continue;  // fits everywhere and takes nothing: it needs no column
+    const ResourceId resource = resource_asked_for(name);
+    if (resource.valid()) {
+      request.push_back({resource, amount});
+    } else {
+      most_of_others = std::max(most_of_others, amount);
+    }
+  }
+  if (most_of_others > 0) request.push_back({resources_.intern(kOtherResource), most_of_others});
   return request;
+}
+
+RequestVector Cluster::make_usage(const api::ResourceAmounts& per_pod) {
+  for (const auto& [name, amount] : per_pod) {
+    if (amount != 0) resources_.intern(name);
+  }
+  return make_request(per_pod);
 }
 
 StringId Cluster::label(NodeId node, StringId key) const {
@@ -241,12 +267,10 @@ void Cluster::put_pod(const std::string& key, std::string_view node_name,
     return;
   }
   strays_.remove(key);
-  // Names are interned for life, and pods may name any resource: those that no node offers are told
-  // apart only up to a number.
+  // Of what no node offers nothing can be short: beyond the number it is not counted.
   api::ResourceAmounts known;
   for (const auto& [name, amount] : requests) {
-    if (!resources_.find(name).valid() && resources_.size() >= kMostResources) continue;
-    resources_.intern(name);
+    if (amount == 0 || !resource_asked_for(name).valid()) continue;
     known[name] = std::min(amount, kMostOfPod);
   }
   RequestVector request = make_request(known);
@@ -289,6 +313,7 @@ void Cluster::add_other(NodeId node, const RequestVector& requests, int sign) {
 }
 
 void Cluster::add_used_host(HostId host, ResourceId resource, int64_t amount) {
+  if (amount == 0) return;
   int64_t& used = slot(used_, resource, host.value);
   used = saturating_add(used, amount);
   const NodeId node = host_nodes_[host.value];
@@ -304,6 +329,7 @@ void Cluster::add_used_host(HostId host, ResourceId resource, int64_t amount) {
 }
 
 void Cluster::add_used_leaf(TreeId id, uint32_t leaf, ResourceId resource, int64_t amount) {
+  if (amount == 0) return;
   DomainTree& tree = *trees_[id.value];
   DomainTree::add(tree.free_, resource, leaf, tree.leaf_count(), -amount);
   DomainTree::add(tree.used_, resource, leaf, tree.leaf_count(), amount);
@@ -318,7 +344,7 @@ void Cluster::take_from(DomainTree& tree, uint32_t leaf, std::span<const Request
     if (request.resource.value < tree.free_.size() && !tree.free_[request.resource.value].empty()) {
       int64_t& free = tree.free_[request.resource.value][leaf];
       free = saturating_add(free, amount);
-    } else {
+    } else if (amount != 0) {
       DomainTree::add(tree.free_, request.resource, leaf, tree.leaf_count(), amount);
     }
   }

@@ -119,7 +119,12 @@ class Cluster {
   const DomainTree& tree(TreeId id);
   [[nodiscard]] LeftOutNodes left_out(TreeId id) const;
 
+  // Without what it asks nothing of. Resources that no node offers, beyond some, are one resource
+  // that nobody has.
   RequestVector make_request(const api::ResourceAmounts& per_pod);
+  // The same of what has been admitted, which nodes did offer: every name counts for itself, as its
+  // node may still be to come.
+  RequestVector make_usage(const api::ResourceAmounts& per_pod);
 
   // Takes `count` pods' worth out of a leaf (gives it back if negative), in every tree that sees
   // the node. Only within an Attempt, and undone with it. It is no admitted usage: an emptied
@@ -212,6 +217,7 @@ class Cluster {
   NodeId intern_node(std::string_view name);
   HostId intern_host(std::string_view name);
   TaintSetId intern_taints(const std::vector<api::Taint>& taints);
+  ResourceId resource_asked_for(std::string_view name);
   [[nodiscard]] bool active(const NodeRecord& node) const {
     return node.present && node.ready && node.schedulable;
   }

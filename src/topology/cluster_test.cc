@@ -441,15 +441,6 @@ TEST_F(ClusterTest, NamesWhoUsesALeaf) {
   EXPECT_EQ(users(racks, {0, 1}), (Users{{"a", 6}, {"c", 5}, {"b", 2}}));
 }
 
-TEST_F(ClusterTest, ARequestCountsItsPodAndIsSortedByName) {
-  const RequestVector request = cluster_.make_request({{"zinc", 1}, {"cpu", 500}});
-  ASSERT_EQ(request.size(), 3U);
-  EXPECT_EQ(cluster_.resource_name(request[0].resource), "cpu");
-  EXPECT_EQ(cluster_.resource_name(request[1].resource), "pods");
-  EXPECT_EQ(request[1].amount, 1);
-  EXPECT_EQ(cluster_.make_request({{"pods", kMax}})[0].amount, kMax);
-}
-
 TEST_F(ClusterTest, HugeAmountsNeitherWrapNorStick) {
   const TreeId hosts = cluster_.add_tree(by_host());
   put(make_node("n1", "b1", "r1", kMax));
