@@ -8,6 +8,7 @@
 
 #include "base/sha256.h"
 #include "core/adapter.h"
+#include "core/hashed_name.h"
 #include "core/injection.h"
 #include "core/names.h"
 #include "core/outbox.h"
@@ -463,9 +464,7 @@ std::string workload_name(const api::ObjectKey& key, const Job& job) {
   constexpr size_t kMaxName = 63;
   constexpr size_t kSuffix = 5;
   const std::string hash = sha256_hex(key.text() + "\n" + job.meta.uid).substr(0, kSuffix);
-  std::string name = lower(api::info(key.kind).name) + "-" + key.name;
-  if (name.size() > kMaxName - kSuffix - 1) name.resize(kMaxName - kSuffix - 1);
-  return name + "-" + hash;
+  return with_hash(lower(api::info(key.kind).name) + "-" + key.name, hash, kMaxName);
 }
 
 json::object workload_document(const State& state, const api::ObjectKey& key, const Job& job) {

@@ -82,5 +82,23 @@ TEST_F(ManagedTest, ARingOfOwnersIsWalkedOnlySoFar) {
   EXPECT_TRUE(managed(add("three", "main", "one")));
 }
 
+// The name of a Job may have a dot anywhere but at its ends, and no name may have one before a '-'.
+TEST(WorkloadNameTest, WhatIsCutCanStandBeforeAHash) {
+  const auto name_of = [](const std::string& name) {
+    return workload_name({api::Kind::kJob, "ml", name}, Job());
+  };
+  EXPECT_EQ(name_of("a").size(), 11U);
+  EXPECT_TRUE(name_of("a").starts_with("job-a-"));
+  const std::string word(52, 'a');
+  EXPECT_TRUE(name_of(word + "bc").starts_with("job-" + word + "b-"));
+  for (const char* rest : {".bc", "-bc", "-.bc"}) {
+    const std::string name = name_of(word + rest);
+    EXPECT_TRUE(name.starts_with("job-" + word + "-")) << name;
+    EXPECT_EQ(name.size(), 62U) << name;
+    EXPECT_TRUE(api::is_object_name(name)) << name;
+  }
+  EXPECT_NE(name_of(word + ".bc"), name_of(word + "-bc"));
+}
+
 }  // namespace
 }  // namespace phalanx::core

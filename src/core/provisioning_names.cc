@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 
 #include "base/sha256.h"
+#include "core/hashed_name.h"
 #include "core/provisioning_holder.h"
 
 namespace phalanx::core {
@@ -15,20 +15,10 @@ constexpr size_t kMaxName = 253;
 constexpr size_t kHash = 5;
 constexpr size_t kHashOfPurpose = 8;
 
-// `name`, cut so that the whole is no longer than names may be, and the hash.
-std::string with_hash(std::string name, const std::string& hash) {
-  if (name.size() + 1 + hash.size() > kMaxName) {
-    name.resize(kMaxName - 1 - hash.size());
-    // What comes before the hash must be able to end a name.
-    while (std::isalnum(static_cast<unsigned char>(name.back())) == 0) name.pop_back();
-  }
-  return name + "-" + hash;
-}
-
 // Names leave room for a hash, as Kueue's do.
 std::string shortened(const std::string& name) {
   if (name.size() <= kMaxName - 1 - kHash) return name;
-  return with_hash(name, sha256_hex(name).substr(0, kHash));
+  return with_hash(name, sha256_hex(name).substr(0, kHash), kMaxName);
 }
 
 // Whoever has an object keeps its name, whatever becomes of the other's.
@@ -53,7 +43,7 @@ std::string provisioning_template_name(const std::string& request, const std::st
 }
 
 std::string told_apart(const std::string& name, const std::string& purpose) {
-  return with_hash(name, sha256_hex(purpose).substr(0, kHashOfPurpose));
+  return with_hash(name, sha256_hex(purpose).substr(0, kHashOfPurpose), kMaxName);
 }
 
 // No name has a slash in it: different things give different purposes.
