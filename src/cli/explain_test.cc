@@ -87,6 +87,22 @@ TEST_F(ExplainTest, WhoHadToGoIsToldForWhom) {
   expect_parts(gone.out, {"waits", "(Preempted)", "used 8 of 8, 0 more to borrow"});
 }
 
+// Its owner is told a UID only.
+TEST_F(ExplainTest, WhoHadToGoForAnotherNamespaceIsToldForWhom) {
+  std::string other = job_of("mine", "c", "1m");
+  other.replace(other.find("namespace: ml"), 13, "namespace: web");
+  const std::string manifests = two_queues("reclaimWithinCohort: Any") + R"(---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: mine, namespace: web}
+spec: {clusterQueue: mine}
+)" + job_of("yours", "a", "0s") +
+                                job_of("yours", "b", "10s") + other;
+  const Ran going = explain(manifests, "b", {"--at", "60s"});
+  expect_parts(going.out, {"(Preempted)", "Makes room for a workload of another namespace (UID: ",
+                           "(that is workload web/job-c-"});
+}
+
 // 8 gpus are left for what would take 16.
 TEST_F(ExplainTest, FewerPodsThanAskedForAreSaid) {
   const std::string jobs =

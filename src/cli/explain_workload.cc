@@ -157,7 +157,7 @@ class Explainer {
     const core::PendingQueue* pending = core_.scheduler().queue(own->meta.name);
     const core::No* no = pending == nullptr ? nullptr : pending->no_of(workload_.request.name);
     if (no == nullptr || no->reason != core::names::kWaitingForPodsReady) return false;
-    answer_.message = no->message;
+    answer_.message = with_name(no->message);
     return true;
   }
 
@@ -232,7 +232,20 @@ class Explainer {
         api::find_condition(workload_.object.conditions, core::names::kEvicted);
     if (evicted == nullptr || !evicted->holds) return;
     answer_.notes.push_back(fmt::format("evicted at {} ({}): {}", format_time(evicted->changed),
-                                        evicted->reason, evicted->message));
+                                        evicted->reason, with_name(evicted->message)));
+  }
+
+  // Owners are told of workloads in other namespaces by UID only; who asks here may see them all.
+  [[nodiscard]] std::string with_name(const std::string& message) const {
+    constexpr std::string_view kMark = "(UID: ";
+    const size_t mark = message.find(kMark);
+    if (mark == std::string::npos) return message;
+    const size_t begin = mark + kMark.size();
+    const std::string uid = message.substr(begin, message.find_first_of(",)", begin) - begin);
+    const auto found = std::ranges::find_if(
+        state_.workloads, [&](const auto& entry) { return entry.second.object.meta.uid == uid; });
+    if (found == state_.workloads.end() || message.contains(found->first)) return message;
+    return fmt::format("{} (that is workload {})", message, found->first);
   }
 
   void tell_held_place() {

@@ -26,6 +26,12 @@ std::string_view words_of(quota::VictimReason reason) {
   return "";
 }
 
+std::string message_for(const std::string& called, const WorkloadState& preemptor,
+                        quota::VictimReason reason) {
+  return fmt::format("Makes room for {} (UID: {}, JobUID: {}): {}", called,
+                     preemptor.object.meta.uid, preemptor.job_uid(), words_of(reason));
+}
+
 }  // namespace
 
 bool may_reclaim(const api::ClusterQueue& queue) {
@@ -52,9 +58,18 @@ std::string_view preemption_reason(quota::VictimReason reason) {
   return names::kPreempted;
 }
 
-std::string preemption_message(const WorkloadState& preemptor, quota::VictimReason reason) {
-  return fmt::format("Makes room for workload {} (UID: {}, JobUID: {}): {}", preemptor.request.name,
-                     preemptor.object.meta.uid, preemptor.job_uid(), words_of(reason));
+std::string called_before(const WorkloadState& told, const WorkloadState& other) {
+  return told.object.namespace_ == other.object.namespace_ ? "workload " + other.request.name
+                                                           : "a workload of another namespace";
+}
+
+std::string preemption_message(const WorkloadState& victim, const WorkloadState& preemptor,
+                               quota::VictimReason reason) {
+  return message_for(called_before(victim, preemptor), preemptor, reason);
+}
+
+std::string preemption_record(const WorkloadState& preemptor, quota::VictimReason reason) {
+  return message_for("workload " + preemptor.request.name, preemptor, reason);
 }
 
 std::optional<Restraint> restraint_of(const WorkloadState& workload, Time now) {

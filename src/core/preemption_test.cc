@@ -47,5 +47,25 @@ TEST(RestraintTest, EndsWhenTheWorkloadIsAdmitted) {
   EXPECT_FALSE(restraint_of(WorkloadState(), at(101)));
 }
 
+TEST(PreemptionMessageTest, NamesStayWithinTheirNamespace) {
+  const auto workload = [](const std::string& space, const std::string& name) {
+    WorkloadState state;
+    state.object.namespace_ = space;
+    state.object.meta.uid = "uid-of-" + name;
+    state.request.name = space + "/" + name;
+    return state;
+  };
+  const WorkloadState winner = workload("ml", "w");
+  const quota::VictimReason reason = quota::VictimReason::kReclamation;
+  const std::string named =
+      "Makes room for workload ml/w (UID: uid-of-w, JobUID: ): its "
+      "ClusterQueue takes back what it has lent";
+  EXPECT_EQ(preemption_message(workload("ml", "v"), winner, reason), named);
+  EXPECT_EQ(preemption_message(workload("web", "v"), winner, reason),
+            "Makes room for a workload of another namespace (UID: uid-of-w, JobUID: ): its "
+            "ClusterQueue takes back what it has lent");
+  EXPECT_EQ(preemption_record(winner, reason), named);
+}
+
 }  // namespace
 }  // namespace phalanx::core

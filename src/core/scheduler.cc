@@ -434,7 +434,7 @@ void Scheduler::refuse(const WorkloadState& workload, const api::ClusterQueue& q
 }
 
 void Scheduler::park(const WorkloadState& workload, const api::ClusterQueue& queue, No no,
-                     std::string_view what) {
+                     std::string_view what, json::object details) {
   const std::string name = workload.request.name;
   const api::ObjectKey key = workload_key(workload.object);
   journal_.record(state_.now, {what,
@@ -442,7 +442,7 @@ void Scheduler::park(const WorkloadState& workload, const api::ClusterQueue& que
                                {{key.text(), workload.object.meta.resource_version},
                                 {"ClusterQueue " + queue.meta.name, queue.meta.resource_version}},
                                no.message,
-                               {}});
+                               std::move(details)});
   PendingQueue& pending = queues_.at(queue.meta.name);
   pending.park(name, std::move(no));
   tell(pending.take_untold(name));

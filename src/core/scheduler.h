@@ -147,7 +147,7 @@ class Scheduler {
   void refuse(const WorkloadState& workload, const api::ClusterQueue& cluster_queue,
               const quota::Refused& refused);
   void park(const WorkloadState& workload, const api::ClusterQueue& cluster_queue, No no,
-            std::string_view what);
+            std::string_view what, json::object details = {});
   No no_for(const WorkloadState& workload, const api::ClusterQueue& queue,
             const quota::Refused& refused);
   [[nodiscard]] Standing standing_of(const WorkloadState& workload,

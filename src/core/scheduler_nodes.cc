@@ -10,6 +10,7 @@
 #include "core/injection.h"
 #include "core/names.h"
 #include "core/node_health.h"
+#include "core/preemption.h"
 #include "core/scheduler.h"
 #include "core/second_pass.h"
 
@@ -23,8 +24,10 @@ bool can_be_admitted(const State& state, const WorkloadState& workload) {
          !contradiction_of_checks(state, workload);
 }
 
-std::string waiting_for(const std::string& blocker) {
-  return fmt::format("waiting for the pods of workload {} to be ready", blocker);
+std::string waiting_for(const WorkloadState& workload, const WorkloadState& blocker) {
+  const bool named = workload.object.namespace_ == blocker.object.namespace_;
+  return fmt::format("waiting for the pods of {}{} to be ready", called_before(workload, blocker),
+                     named ? "" : fmt::format(" (UID: {})", blocker.object.meta.uid));
 }
 
 }  // namespace
@@ -84,7 +87,7 @@ bool Scheduler::complete_admission_of(const std::string& name) {
   }
   if (const auto* blocker = blocker_of(workload, state_.holdings.at(name).reservation)) {
     No no = no_while_blocked(workload.object.cluster_queue);
-    no.message = waiting_for(*blocker);
+    no.message = waiting_for(workload, state_.workloads.at(*blocker));
     if (inadmissible_[name].message != no.message) {
       outbox_.notify({key, workload.object.meta.uid, false,
                       std::string(names::kWaitingForPodsReady), no.message});
@@ -233,9 +236,9 @@ void Scheduler::block(const WorkloadState& workload, const api::ClusterQueue& qu
   ++decisions_;
   No no = no_while_blocked(queue.meta.name);
   no.reason = names::kWaitingForPodsReady;
-  no.message = waiting_for(blocker);
+  no.message = waiting_for(workload, state_.workloads.at(blocker));
   told_blockers_[workload.request.name] = std::string(blocker);
-  park(workload, queue, std::move(no), "block");
+  park(workload, queue, std::move(no), "block", {{"blocker", blocker}});
 }
 
 bool Scheduler::replace_nodes() {

@@ -110,13 +110,13 @@ bool Scheduler::evict_victim(const std::string& name, quota::VictimReason reason
   const api::ObjectKey key = workload_key(victim->object);
   const WorkloadState& winner = state_.workloads.at(preemptor);
   const api::ClusterQueue* winners_queue = state_.cluster_queue_of(winner);
-  const std::string message = preemption_message(winner, reason);
+  const std::string message = preemption_message(*victim, winner, reason);
   journal_.record(state_.now,
                   {"preempt",
                    key,
                    {{key.text(), victim->object.meta.resource_version},
                     {"Workload " + preemptor, winner.object.meta.resource_version}},
-                   message,
+                   preemption_record(winner, reason),
                    {{"reason", preemption_reason(reason)},
                     {"clusterQueue", winners_queue == nullptr ? "" : winners_queue->meta.name}}});
   std::vector<Notice> notices{
