@@ -7,24 +7,25 @@ namespace {
 
 constexpr std::string_view kSchedulingGroup = "scheduling.k8s.io";
 
-int32_t value_in(const std::map<std::string, api::PriorityClass>& classes,
-                 const std::string& name) {
-  const auto found = classes.find(name);
-  return found == classes.end() ? 0 : found->second.value;
+Priority priority_in(const std::map<std::string, api::PriorityClass>& classes,
+                     api::PriorityClassRef reference) {
+  const auto found = classes.find(reference.name);
+  if (found == classes.end()) return {};
+  return {found->second.value, std::move(reference)};
 }
 
 }  // namespace
 
 Priority priority_of(const State& state, const Job& job) {
   if (const std::string* name = job.meta.label(names::kPriorityClassLabel)) {
-    return {value_in(state.workload_priority_classes, *name),
-            api::PriorityClassRef{std::string(names::kKueueGroup), "WorkloadPriorityClass", *name}};
+    return priority_in(state.workload_priority_classes,
+                       {std::string(names::kKueueGroup), "WorkloadPriorityClass", *name});
   }
   for (const JobPodSet& pod_set : job.pod_sets) {
     const std::string& name = pod_set.pod_template.priority_class;
     if (name.empty()) continue;
-    return {value_in(state.priority_classes, name),
-            api::PriorityClassRef{std::string(kSchedulingGroup), "PriorityClass", name}};
+    return priority_in(state.priority_classes,
+                       {std::string(kSchedulingGroup), "PriorityClass", name});
   }
   for (const auto& [name, priority_class] : state.priority_classes) {
     if (!priority_class.global_default) continue;

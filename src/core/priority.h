@@ -16,8 +16,9 @@ struct Priority {
   std::optional<api::PriorityClassRef> reference;
 };
 
-// A class that does not exist (yet) counts as 0; its reference is kept, so that the priority
-// follows as soon as the class is there.
+// A class that does not exist (yet) counts as 0, and nothing refers to it: anybody may write any
+// name. Workloads wait until it is there (queue_problem), and those that have their quota keep what
+// they were admitted with.
 Priority priority_of(const State& state, const Job& job);
 
 // Puts the fields `priority` and `priorityClassRef` of a Workload's spec.

@@ -316,6 +316,18 @@ const std::string* missing_priority_class(const State& state, const WorkloadStat
   return nullptr;
 }
 
+std::optional<std::string> missing_workload_priority_class(const State& state,
+                                                           const WorkloadState& workload) {
+  const auto key = state.job_of_id.find(workload.job_id());
+  if (key == state.job_of_id.end()) return std::nullopt;
+  const std::string* name = state.jobs.at(key->second).meta.label(names::kPriorityClassLabel);
+  if (name == nullptr || state.workload_priority_classes.contains(*name)) return std::nullopt;
+  return fmt::format(
+      "{} has the label {}={}, but there is no WorkloadPriorityClass {}; create it, or correct the "
+      "label",
+      key->second.text(), names::kPriorityClassLabel, *name, *name);
+}
+
 const std::string* missing_runtime_class(const State& state, const WorkloadState& workload) {
   for (const api::WorkloadPodSet& pod_set : workload.object.pod_sets) {
     const std::string& name = pod_set.pod_template.runtime_class;
@@ -373,6 +385,9 @@ std::optional<QueueProblem> queue_problem(const State& state, const WorkloadStat
   }
   if (const std::string* name = missing_priority_class(state, workload)) {
     return inadmissible(fmt::format("PriorityClass {} of its pods doesn't exist", *name));
+  }
+  if (auto missing = missing_workload_priority_class(state, workload)) {
+    return inadmissible(std::move(*missing));
   }
   if (const std::string* name = missing_runtime_class(state, workload)) {
     return inadmissible(fmt::format("RuntimeClass {} of its pods doesn't exist", *name));

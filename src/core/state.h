@@ -175,7 +175,12 @@ std::string circle_text(std::vector<std::string> circle);
 // there is none such.
 const std::string* missing_priority_class(const State& state, const WorkloadState& workload);
 
-// The same for a RuntimeClass.
+// What to say of a WorkloadPriorityClass that its job's label names and that is not there; nullopt:
+// nothing. Anybody may write any label, and only the operator makes classes.
+std::optional<std::string> missing_workload_priority_class(const State& state,
+                                                           const WorkloadState& workload);
+
+// As for the PriorityClass, for a RuntimeClass.
 const std::string* missing_runtime_class(const State& state, const WorkloadState& workload);
 
 // Why a workload is in no queue, whatever is free: its queue is missing, stopped or not for it.
