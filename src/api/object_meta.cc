@@ -22,6 +22,20 @@ uint64_t read_resource_version(const JsonReader& metadata) {
 
 }  // namespace
 
+bool is_object_name(std::string_view text) {
+  constexpr size_t kLongest = 253;
+  if (text.empty() || text.size() > kLongest) return false;
+  const auto is_inner = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  char before = '.';
+  for (const char c : text) {
+    if (!is_inner(c) && (c != '-' || before == '.') && (c != '.' || !is_inner(before))) {
+      return false;
+    }
+    before = c;
+  }
+  return is_inner(before);
+}
+
 std::optional<uint64_t> parse_resource_version(std::string_view text) {
   uint64_t version = 0;
   const char* begin = std::to_address(text.begin());

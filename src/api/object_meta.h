@@ -45,6 +45,10 @@ struct ObjectMeta {
 // Of a whole object, not of its metadata field.
 ObjectMeta read_object_meta(const JsonReader& object);
 
+// Whether an object can be called that: a DNS name of at most 253 characters. For names that are
+// read from where nobody checks them, such as annotations.
+bool is_object_name(std::string_view text);
+
 // Versions are numbers that grow, whatever the kind.
 std::optional<uint64_t> parse_resource_version(std::string_view text);
 

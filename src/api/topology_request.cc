@@ -6,11 +6,14 @@
 #include <limits>
 #include <set>
 
+#include "base/printable.h"
+
 namespace phalanx::api {
 namespace {
 
 constexpr int64_t kMaxSize = std::numeric_limits<int32_t>::max();
 constexpr size_t kMaxLayers = 3;
+constexpr size_t kLongestName = 253 + 1 + 63;  // of a label's key
 
 void check_exclusive(const TopologyRequest& request, const std::string& path,
                      DecodeStatus& status) {
@@ -96,9 +99,9 @@ class AnnotationReader {
       : annotations_(annotations), path_(path), status_(status) {}
 
   std::optional<TopologyRequest> read() {
-    request_.required = value("kueue.x-k8s.io/podset-required-topology");
-    request_.preferred = value("kueue.x-k8s.io/podset-preferred-topology");
-    request_.group_name = value("kueue.x-k8s.io/podset-group-name");
+    request_.required = name("kueue.x-k8s.io/podset-required-topology");
+    request_.preferred = name("kueue.x-k8s.io/podset-preferred-topology");
+    request_.group_name = name("kueue.x-k8s.io/podset-group-name");
     read_unconstrained();
     read_slices();
     read_layers();
@@ -116,6 +119,16 @@ class AnnotationReader {
     return found->second;
   }
 
+  // Levels are keys of labels and groups have names: nothing longer can be meant, and whatever is
+  // kept is quoted by whoever does not find it.
+  std::optional<std::string> name(std::string_view key) {
+    auto text = value(key);
+    if (!text || text->size() <= kLongestName) return text;
+    report(key, fmt::format("\"{}\" is too long for a name: it has {} characters, {} are the most",
+                            excerpt(*text), text->size(), kLongestName));
+    return std::nullopt;
+  }
+
   void report(std::string_view key, const std::string& reason) {
     status_.report(fmt::format("{}[{}]", path_, key), reason);
   }
@@ -125,7 +138,7 @@ class AnnotationReader {
     const auto text = value(kKey);
     if (!text) return;
     if (*text != "true" && *text != "false") {
-      report(kKey, fmt::format("\"{}\" is not true or false", *text));
+      report(kKey, fmt::format("\"{}\" is not true or false", excerpt(*text)));
     }
     request_.unconstrained = *text == "true";
   }
@@ -133,7 +146,7 @@ class AnnotationReader {
   void read_slices() {
     constexpr std::string_view kTopology = "kueue.x-k8s.io/podset-slice-required-topology";
     constexpr std::string_view kSize = "kueue.x-k8s.io/podset-slice-size";
-    request_.slice_required_topology = value(kTopology);
+    request_.slice_required_topology = name(kTopology);
     const auto text = value(kSize);
     if (!text) {
       if (request_.slice_required_topology) {
@@ -145,7 +158,7 @@ class AnnotationReader {
     const char* end = text->data() + text->size();
     const auto [rest, code] = std::from_chars(text->data(), end, size);
     if (code != std::errc() || rest != end || size < 1) {
-      report(kSize, fmt::format("\"{}\" is not a whole number of at least 1", *text));
+      report(kSize, fmt::format("\"{}\" is not a whole number of at least 1", excerpt(*text)));
     }
     request_.slice_size = size;
     if (!request_.slice_required_topology) {
@@ -168,8 +181,12 @@ class AnnotationReader {
     }
     std::set<std::string> seen;
     for (const SliceConstraint& layer : request_.slice_constraints) {
+      if (layer.topology.size() > kLongestName) {
+        report(kKey, fmt::format("names the level \"{}\", which is too long for the key of a label",
+                                 excerpt(layer.topology)));
+      }
       if (!seen.insert(layer.topology).second) {
-        report(kKey, fmt::format("names the level {} twice", layer.topology));
+        report(kKey, fmt::format("names the level {} twice", excerpt(layer.topology)));
       }
     }
   }
@@ -178,7 +195,8 @@ class AnnotationReader {
     constexpr std::string_view kKey = kPlacementAnnotation;
     const auto text = value(kKey);
     if (!text) return;
-    if (*text != kBalancedPlacement) report(kKey, fmt::format("\"{}\" is not balanced", *text));
+    if (*text != kBalancedPlacement)
+      report(kKey, fmt::format("\"{}\" is not balanced", excerpt(*text)));
     request_.balanced = true;
   }
 

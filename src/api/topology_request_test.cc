@@ -143,5 +143,28 @@ TEST_F(TopologyRequestTest, MultiLayerAnnotationsHoldOneToThreeDifferentLayers) 
   EXPECT_NE(with(R"({"topology":"a"})").find("must be a list"), std::string::npos) << problem();
 }
 
+// An annotation may have 256 KB. What is read of it is kept, and quoted in what people are told.
+TEST_F(TopologyRequestTest, WhatIsTooLongToBeMeantIsNeitherKeptNorQuotedWhole) {
+  const std::string endless(200'000, 'x');
+  constexpr size_t kMost = 1000;
+  for (const char* key :
+       {"podset-required-topology", "podset-preferred-topology", "podset-group-name",
+        "podset-unconstrained-topology", "podset-slice-size", "podset-slice-required-topology",
+        "podset-slice-required-topology-constraints", "phalanx.dev/placement"}) {
+    const std::string problem = problem_from({{key, endless}});
+    EXPECT_FALSE(problem.empty()) << key;
+    EXPECT_LT(problem.size(), kMost) << key;
+  }
+  const std::string key = "podset-slice-required-topology-constraints";
+  for (const std::string& value :
+       {R"([{"topology":")" + endless + R"(","size":1}])", R"([{")" + endless + R"(":1}])",
+        R"([{"topology":"a","size":")" + endless + R"("}])"}) {
+    const std::string problem = problem_from({{key, value}});
+    EXPECT_FALSE(problem.empty());
+    EXPECT_LT(problem.size(), 3 * kMost);
+  }
+  EXPECT_EQ(problem_from({{"podset-required-topology", std::string(317, 'x')}}), "");
+}
+
 }  // namespace
 }  // namespace phalanx::api

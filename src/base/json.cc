@@ -6,6 +6,8 @@
 #include <limits>
 #include <sstream>
 
+#include "base/printable.h"
+
 namespace phalanx {
 namespace {
 
@@ -170,6 +172,13 @@ std::string pretty_json(const json::value& value) {
   std::string out;
   write_pretty(value, "", out);
   return out;
+}
+
+void DecodeStatus::report(const std::string& path, const std::string& reason) {
+  constexpr size_t kLongest = 1024;  // of each: where it is, and what
+  if (error_) return;
+  const std::string what = shortened(reason, kLongest);
+  error_ = Error{path.empty() ? what : shortened(path, kLongest) + ": " + what};
 }
 
 JsonReader::JsonReader(const json::value* value, std::string path, DecodeStatus& status)

@@ -35,12 +35,11 @@ uint64_t json_fingerprint(const json::value& value);
 // object of the API. One pass, nothing is allocated.
 std::optional<size_t> json_size(const json::value& document);
 
-// The first problem met while decoding one document.
+// The first problem met while decoding one document. Its text is bounded, whatever the document
+// has for keys and values: it is kept and passed on.
 class DecodeStatus {
  public:
-  void report(const std::string& path, const std::string& reason) {
-    if (!error_) error_ = Error{path.empty() ? reason : path + ": " + reason};
-  }
+  void report(const std::string& path, const std::string& reason);
   [[nodiscard]] bool ok() const { return !error_; }
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }
 

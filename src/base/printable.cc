@@ -105,6 +105,17 @@ std::string cut_to(std::string text, size_t most_bytes) {
   return text;
 }
 
+std::string shortened(std::string text, size_t most_bytes) {
+  constexpr std::string_view kMore = "...";
+  if (text.size() <= most_bytes) return text;
+  return cut_to(std::move(text), most_bytes - std::min(most_bytes, kMore.size())).append(kMore);
+}
+
+std::string excerpt(const std::string& text) {
+  constexpr size_t kMostBytes = 200;
+  return shortened(text, kMostBytes);
+}
+
 std::string valid_utf8(std::string_view text) {
   std::string valid;
   valid.reserve(text.size());

@@ -18,4 +18,10 @@ std::string valid_utf8(std::string_view text);
 // characters, as a reader of UTF-8 would not accept a part of one.
 std::string cut_to(std::string text, size_t most_bytes);
 
+// The same with "..." at its end if something is left out.
+std::string shortened(std::string text, size_t most_bytes);
+
+// What somebody wrote, as far as a message needs it to be recognized: a value may have a megabyte.
+std::string excerpt(const std::string& text);
+
 }  // namespace phalanx

@@ -46,5 +46,13 @@ TEST(PrintableTest, ACutLeavesWholeCharacters) {
   EXPECT_EQ(cut_to("≥", 2), "");
 }
 
+TEST(PrintableTest, WhatWasShortenedSaysSo) {
+  EXPECT_EQ(shortened("abcdef", 6), "abcdef");
+  EXPECT_EQ(shortened("abcdefg", 6), "abc...");
+  EXPECT_EQ(shortened("äbcdefg", 4), "...");
+  EXPECT_EQ(excerpt("short"), "short");
+  EXPECT_EQ(excerpt(std::string(1 << 20, 'x')), std::string(197, 'x') + "...");
+}
+
 }  // namespace
 }  // namespace phalanx

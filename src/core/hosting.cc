@@ -13,11 +13,6 @@ constexpr size_t kLongestMessage = 1024;
 // Names of objects may be as long as those of Events may, and these have a number at their end.
 constexpr size_t kLongestSubject = 230;
 
-std::string shortened(const std::string& text) {
-  if (text.size() <= kLongestMessage) return text;
-  return cut_to(text, kLongestMessage - 3) + "...";
-}
-
 }  // namespace
 
 json::value patch_of(const Write& write) {
@@ -64,7 +59,7 @@ json::object event_of(const Notice& notice, const EventSeries& series) {
       {"metadata", json::object{{"name", series.name}, {"namespace", event_namespace(notice)}}},
       {"involvedObject", std::move(about)},
       {"reason", notice.reason},
-      {"message", shortened(notice.message)},
+      {"message", shortened(notice.message, kLongestMessage)},
       {"type", notice.warning ? "Warning" : "Normal"},
       {"source", json::object{{"component", series.component}}},
       {"firstTimestamp", format_time(series.first)},

@@ -6,6 +6,7 @@
 #include <map>
 #include <utility>
 
+#include "base/printable.h"
 #include "core/admitted_pods.h"
 #include "core/names.h"
 
@@ -44,7 +45,7 @@ class Sayings {
       if (said.first == value || contradiction_) continue;
       contradiction_ =
           fmt::format("{} wants the {} {} of pod set {} to be \"{}\", but {} says \"{}\"", by,
-                      field, key, pod_set_, value, said.second, said.first);
+                      field, key, pod_set_, excerpt(value), said.second, excerpt(said.first));
     }
   }
   [[nodiscard]] const std::optional<std::string>& contradiction() const { return contradiction_; }

@@ -1,8 +1,15 @@
 #include "core/journal.h"
 
 #include "base/json_path.h"
+#include "base/printable.h"
 
 namespace phalanx::core {
+namespace {
+
+// An API server's refusal, say, quotes what it refuses. Ours are shorter.
+constexpr size_t kLongestReason = size_t{16} << 10;
+
+}  // namespace
 
 void Journal::record(Time now, Decision decision) {
   ++tally_[{std::string(decision.what), std::string(string_field(decision.details, "reason")),
@@ -14,11 +21,9 @@ void Journal::record(Time now, Decision decision) {
                     {"decision", decision.what},
                     {"object", decision.about.text()},
                     {"versions", std::move(versions)},
-                    {"reason", std::move(decision.reason)}};
+                    {"reason", shortened(std::move(decision.reason), kLongestReason)}};
   if (!decision.details.empty()) line["details"] = std::move(decision.details);
-  kept_.push_back(json::serialize(line));
-  fresh_.push_back(kept_.back());
-  if (kept_.size() > kKept) kept_.pop_front();
+  fresh_.push_back(json::serialize(line));
 }
 
 std::vector<std::string> Journal::take() {

@@ -1,12 +1,11 @@
 // The decision journal: what was decided, about what, on which versions of its inputs, and why.
 //
 // One line of JSON a decision, with its fields always in the same order, so that the same events
-// give the same journal byte for byte. The last kKept lines stay in memory; the host may write all
-// of them to a file as they come.
+// give the same journal byte for byte. Lines stay here until the host takes them, to write them
+// to a file or to drop them: what tenants can make longer must not stay in memory.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <string>
 #include <string_view>
@@ -40,19 +39,15 @@ using DecisionTally = std::map<DecisionSort, uint64_t>;
 
 class Journal {
  public:
-  static constexpr size_t kKept = 10'000;
-
   void record(Time now, Decision decision);
 
   // The lines since the last call.
   std::vector<std::string> take();
   // How many of each sort, likewise.
   DecisionTally take_tally() { return std::exchange(tally_, {}); }
-  [[nodiscard]] const std::deque<std::string>& kept() const { return kept_; }
   [[nodiscard]] uint64_t count() const { return count_; }
 
  private:
-  std::deque<std::string> kept_;
   std::vector<std::string> fresh_;
   DecisionTally tally_;
   uint64_t count_ = 0;

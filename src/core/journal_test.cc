@@ -19,14 +19,24 @@ TEST(JournalTest, ALineSaysWhatWasDecidedOnWhichVersionsAndWhy) {
   EXPECT_TRUE(journal.take().empty());
 }
 
-TEST(JournalTest, OnlyTheLastLinesStayInMemory) {
+TEST(JournalTest, LinesAreTakenOnceAndCountedOn) {
   Journal journal;
-  constexpr size_t kMore = 5;
-  for (size_t i = 0; i < Journal::kKept + kMore; ++i) journal.record(Time{}, decision("why"));
-  EXPECT_EQ(journal.take().size(), Journal::kKept + kMore);
-  EXPECT_EQ(journal.kept().size(), Journal::kKept);
-  EXPECT_TRUE(journal.kept().front().starts_with("{\"n\":6,"));
-  EXPECT_EQ(journal.count(), Journal::kKept + kMore);
+  journal.record(Time{}, decision("why"));
+  EXPECT_EQ(journal.take().size(), 1U);
+  journal.record(Time{}, decision("why"));
+  const std::vector<std::string> lines = journal.take();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_TRUE(lines[0].starts_with("{\"n\":2,"));
+  EXPECT_EQ(journal.count(), 2U);
+}
+
+TEST(JournalTest, ReasonsThatQuoteMegabytesAreCut) {
+  Journal journal;
+  journal.record(Time{}, decision("refused: " + std::string(1 << 20, 'x')));
+  const std::vector<std::string> lines = journal.take();
+  ASSERT_EQ(lines.size(), 1U);
+  EXPECT_LT(lines[0].size(), size_t{20} << 10);
+  EXPECT_TRUE(lines[0].contains("xxx...\"")) << lines[0].substr(lines[0].size() - 100);
 }
 
 TEST(JournalTest, DecisionsAreCountedBySort) {

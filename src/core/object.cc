@@ -12,6 +12,9 @@
 namespace phalanx::core {
 namespace {
 
+// API servers give their own 36 characters, and do not look at what others write into references.
+constexpr size_t kLongestUid = 128;
+
 PodPhase phase_of(std::string_view text) {
   if (text == "Running") return PodPhase::kRunning;
   if (text == "Succeeded") return PodPhase::kSucceeded;
@@ -36,11 +39,15 @@ Pod read_pod(const JsonReader& object, const api::ObjectMeta& meta) {
   pod.node_name = spec.string("nodeName");
   pod.requests = api::read_pod_resources(spec).effective();
   const std::string* workload = meta.annotation(names::kWorkloadAnnotation);
-  if (workload == nullptr) return pod;
+  // What cannot be the name of a Workload names none, and need not be kept.
+  if (workload == nullptr || !api::is_object_name(*workload)) return pod;
   pod.workload = meta.namespace_ + "/" + *workload;
   const std::string* pod_set = meta.label(names::kPodSetLabel);
   pod.pod_set = pod_set == nullptr ? std::string(names::kDefaultPodSet) : *pod_set;
-  if (const api::OwnerReference* controller = meta.controller()) pod.controller = controller->uid;
+  const api::OwnerReference* controller = meta.controller();
+  if (controller != nullptr && controller->uid.size() <= kLongestUid) {
+    pod.controller = controller->uid;
+  }
   for (const auto& [label, value] : meta.labels) {
     if (const auto rank = read_rank(value)) pod.ranks.emplace_back(label, *rank);
   }

@@ -6,6 +6,7 @@
 
 #include "api/job.h"
 #include "base/check.h"
+#include "base/printable.h"
 #include "core/names.h"
 
 namespace phalanx::jobs {
@@ -59,7 +60,7 @@ std::string partial_admission_problem(const api::Job& job, const api::ObjectMeta
   if (const std::string* text = meta.annotation(kLeast)) {
     const auto least = read_count(*text);
     if (!least || *least < 1) {
-      return about(kLeast, fmt::format("\"{}\" is no number of pods from 1 on", *text));
+      return about(kLeast, fmt::format("\"{}\" is no number of pods from 1 on", excerpt(*text)));
     }
     if (*least > job.pod_count()) {
       return about(kLeast, fmt::format("is {}, but only {} pods run at a time; write at most that",
@@ -69,7 +70,7 @@ std::string partial_admission_problem(const api::Job& job, const api::ObjectMeta
   const std::string* follow = meta.annotation(kFollow);
   if (follow == nullptr || *follow == "false") return "";
   if (*follow != "true") {
-    return about(kFollow, fmt::format("\"{}\" is not \"true\" or \"false\"", *follow));
+    return about(kFollow, fmt::format("\"{}\" is not \"true\" or \"false\"", excerpt(*follow)));
   }
   if (!job.indexed || job.completions != job.parallelism) {
     return about(kFollow,

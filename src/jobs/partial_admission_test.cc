@@ -1,5 +1,6 @@
 // A Job that was admitted with fewer pods than it asks for: started so, in step while it runs, and
 // brought back to what its user wrote.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/json_path.h"
@@ -180,6 +181,13 @@ TEST_F(PartialAdmissionTest, AnnotationsThatMakeNoSenseAreAProblem) {
                       "parallelism: 8"),
               "metadata.annotations[kueue.x-k8s.io/job-min-parallelism]: \"" + std::string(text) +
                   "\" is no number of pods from 1 on");
+  }
+  for (const char* annotation : {"min-parallelism", "completions-equal-parallelism"}) {
+    const std::string endless(100'000, 'x');
+    const std::string text =
+        problem(fmt::format("kueue.x-k8s.io/job-{}: {}", annotation, endless), "parallelism: 8");
+    EXPECT_TRUE(text.contains("\"xxx") && text.contains("xxx...\" is no")) << text.size();
+    EXPECT_LT(text.size(), 500U);
   }
   EXPECT_TRUE(
       problem(follow_, "parallelism: 8, completions: 8").contains("only for an Indexed Job"));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/sha256.h"
 #include "kube/requests.h"
 
 namespace phalanx::kube {
@@ -50,16 +51,28 @@ void EventRecorder::forget_oldest() {
   shrink(allowances_, [](const Allowance& allowance) { return allowance.refilled; });
 }
 
+size_t EventRecorder::bytes_kept() const {
+  size_t bytes = 0;
+  for (const auto& [key, series] : series_) bytes += key.size();
+  for (const auto& [key, allowance] : allowances_) bytes += key.size();
+  for (const auto& [key, similar] : similar_) {
+    bytes += key.size();
+    for (const std::string& message : similar.messages) bytes += message.size();
+  }
+  return bytes;
+}
+
 std::optional<EventWrite> EventRecorder::record(const core::Notice& notice, Time now) {
   if (!allowed(notice, now)) return std::nullopt;
   const std::string subject =
       fmt::format("{}\n{}\n{}\n{}", notice.about.text(), notice.uid, notice.reason, notice.warning);
   std::string message = notice.message;
-  std::string key = subject + "\n" + message;
+  const std::string digest = sha256_hex(message);
+  std::string key = subject + "\n" + digest;
   Similar& similar = similar_[subject];
   if (now - similar.last > kWindow) similar.messages.clear();
   similar.last = now;
-  if (similar.messages.size() <= kMostSimilar) similar.messages.insert(message);
+  if (similar.messages.size() <= kMostSimilar) similar.messages.insert(digest);
   if (similar.messages.size() > kMostSimilar) {
     key = subject;
     message = "(combined from similar events): " + message;

@@ -35,9 +35,12 @@ class EventRecorder {
   // nullopt: nothing is to be written.
   std::optional<EventWrite> record(const core::Notice& notice, Time now);
 
+  // How much text it remembers.
+  [[nodiscard]] size_t bytes_kept() const;
+
  private:
   struct Similar {
-    std::set<std::string> messages;
+    std::set<std::string> messages;  // digests: a message may be long, and thousands are kept
     Time last{};
   };
   struct Allowance {
@@ -51,7 +54,7 @@ class EventRecorder {
   const std::string component_;
   const std::string instance_;
   uint64_t next_;
-  std::map<std::string, core::EventSeries> series_;  // by object, reason and message
+  std::map<std::string, core::EventSeries> series_;  // by object, reason and digest of the message
   std::map<std::string, Similar> similar_;           // by object and reason
   std::map<std::string, Allowance> allowances_;      // by object
 };

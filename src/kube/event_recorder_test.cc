@@ -94,9 +94,19 @@ TEST(EventRecorder, MemoryIsBounded) {
   for (int i = 0; i < 20'000; ++i) {
     EXPECT_TRUE(recorder.record(notice("x", fmt::format("job-{}", i)), kStart + seconds(i)));
   }
+  EXPECT_LT(recorder.bytes_kept(), size_t{4} << 20);
   // The latest are remembered.
   const auto again = recorder.record(notice("x", "job-19999"), kStart + seconds(20'000));
   EXPECT_EQ(again->request.method, Method::kPatch);
+}
+
+TEST(EventRecorder, LongMessagesAreNotKept) {
+  EventRecorder recorder("phalanx", "replica-1", 1);
+  for (int i = 0; i < 20; ++i) {
+    const std::string message = std::to_string(i) + std::string(1 << 20, 'x');
+    EXPECT_TRUE(recorder.record(notice(message), kStart));
+  }
+  EXPECT_LT(recorder.bytes_kept(), size_t{64} << 10);
 }
 
 }  // namespace
