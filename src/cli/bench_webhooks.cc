@@ -180,12 +180,15 @@ Result<serve::LoadOptions> options_of(const BenchWebhooksArguments& arguments) {
 
 void print_text(const json::object& report) {
   for (const auto& field : report) {
-    if (!field.value().is_object()) {
-      std::cout << fmt::format("{:<28}", std::string_view(field.key())) << field.value() << "\n";
+    const json::value& value = field.value();
+    if (!value.is_object()) {
+      std::cout << fmt::format(
+          "{:<28}{}\n", std::string_view(field.key()),
+          value.is_double() ? fmt::format("{:.3f}", value.get_double()) : json::serialize(value));
       continue;
     }
     std::cout << std::string_view(field.key()) << "\n";
-    for (const auto& part : field.value().as_object()) {
+    for (const auto& part : value.as_object()) {
       std::cout << fmt::format("  {:<34}{} of {} as expected\n", std::string_view(part.key()),
                                part.value().at("as_expected").to_number<uint64_t>(),
                                part.value().at("sent").to_number<uint64_t>());

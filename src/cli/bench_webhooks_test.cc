@@ -85,6 +85,8 @@ TEST_F(BenchWebhooksTest, EveryAnswerIsAccountedFor) {
 TEST_F(BenchWebhooksTest, PeopleAreToldInWords) {
   const Ran ran = bench("text");
   ASSERT_EQ(ran.code, kDone) << ran.err;
+  EXPECT_TRUE(ran.out.starts_with("requests                    300\nwall_s ")) << ran.out;
+  EXPECT_EQ(ran.out.find("E0\n"), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find("  not JSON "), std::string::npos) << ran.out;
   EXPECT_NE(ran.out.find(" as expected\n"), std::string::npos) << ran.out;
 }
