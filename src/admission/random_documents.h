@@ -79,6 +79,8 @@ class RandomDocuments {
     return document;
   }
 
+  static constexpr std::string_view kLongText =
+      "example.com/a-name-that-is-longer-than-the-63-characters-of-v1beta2";
   static constexpr std::string_view kTexts[] = {"a",
                                                 "b",
                                                 "c",
@@ -91,8 +93,7 @@ class RandomDocuments {
                                                 "7",
                                                 "a\"quote\\ and ü",
                                                 "a text with spaces",
-                                                "example.com/a-name-that-is-longer-than-the-63-"
-                                                "characters-of-v1beta2"};
+                                                kLongText};
   static constexpr std::string_view kQuantities[] = {"1", "500m", "16Gi", "0", "2.5", "1e3"};
   static constexpr std::string_view kTimes[] = {"2026-01-01T00:00:00Z", "2026-11-18T03:04:05Z"};
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "base/base64.h"
 #include "base/json_path.h"
 #include "base/printable.h"
@@ -182,8 +184,7 @@ std::string write_decision(const Review& review, const Decision& decision) {
                                       {"response", std::move(response)}});
 }
 
-std::string write_conversion(const std::string& uid,
-                             const Result<std::vector<std::string>>& converted) {
+std::string write_conversion(const std::string& uid, Result<std::vector<std::string>> converted) {
   json::object result{{"status", converted ? "Success" : "Failed"}};
   if (!converted) result["message"] = converted.error().message;
   std::string text =
@@ -191,9 +192,9 @@ std::string write_conversion(const std::string& uid,
                   kConversionVersion, kConversionKind, json::serialize(json::value(uid)));
   for (size_t i = 0; converted && i < converted->size(); ++i) {
     if (i > 0) text += ',';
-    text += (*converted)[i];
+    text += std::exchange((*converted)[i], {});
   }
-  return text + R"(],"result":)" + json::serialize(result) + "}}";
+  return text.append(R"(],"result":)").append(json::serialize(result)).append("}}");
 }
 
 }  // namespace phalanx::admission

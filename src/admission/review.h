@@ -62,7 +62,6 @@ struct Decision {
 std::string write_decision(const Review& review, const Decision& decision);
 // The ConversionReview to send back: all objects as JSON, in the order of the request, or why there
 // are none. As texts, because they take a fraction of the memory.
-std::string write_conversion(const std::string& uid,
-                             const Result<std::vector<std::string>>& converted);
+std::string write_conversion(const std::string& uid, Result<std::vector<std::string>> converted);
 
 }  // namespace phalanx::admission
