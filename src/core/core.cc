@@ -6,6 +6,7 @@
 #include "core/job_controller.h"
 #include "core/misplaced_pods.h"
 #include "core/names.h"
+#include "core/provisioning.h"
 #include "core/provisioning_config.h"
 #include "core/queue_controller.h"
 #include "core/workload_controller.h"
@@ -104,10 +105,11 @@ void Core::write_finished(const WriteFinished& result) {
   // What was deleted is about to go, and is not deleted once more meanwhile.
   const bool settled = done && finished->write.verb != Verb::kDelete;
   // What could not be created has no version that could change.
+  const bool creates = finished->write.verb == Verb::kCreate;
   const bool refused =
-      result.outcome == WriteOutcome::kRefused ||
-      (!done && finished->write.verb == Verb::kCreate && !state_.known.contains(key));
-  if (refused && !gone) {
+      result.outcome == WriteOutcome::kRefused || (!done && creates && !state_.known.contains(key));
+  const bool has_own_pace = creates && is_for_autoscalers(key.kind);
+  if (refused && !has_own_pace && !gone) {
     outbox_.leave_alone_for_now(finished->write, state_.now);
   } else if (!settled && !gone) {
     outbox_.leave_alone(key, finished->write.resource_version);
@@ -116,7 +118,7 @@ void Core::write_finished(const WriteFinished& result) {
     for (Notice& notice : finished->notices) outbox_.notify(std::move(notice));
   }
   if (result.outcome == WriteOutcome::kRefused) tell_refusal(finished->write, result.message);
-  if (finished->write.verb == Verb::kCreate) creation_finished(finished->write, result);
+  if (creates) creation_finished(finished->write, result);
   name_settled(key);
   if (key.kind == api::Kind::kPod) {
     if (certain) expected_.erase(name);

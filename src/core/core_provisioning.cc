@@ -13,10 +13,6 @@
 namespace phalanx::core {
 namespace {
 
-bool is_made_here(api::Kind kind) {
-  return kind == api::Kind::kPodTemplate || kind == api::Kind::kProvisioningRequest;
-}
-
 void erase_owned(std::map<std::string, std::set<std::string>>& index, const api::ObjectMeta& meta) {
   if (const auto* owner = owning_workload(meta)) erase_from(index, owner->uid, meta.full_name());
 }
@@ -153,7 +149,7 @@ void Core::name_settled(const api::ObjectKey& key) {
 // What was not created is not tried again at once: its Workload says why. Another document is tried
 // at once, the same after a while.
 void Core::creation_finished(const Write& write, const WriteFinished& result) {
-  if (!is_made_here(write.key.kind) || !write.owner) return;
+  if (!is_for_autoscalers(write.key.kind) || !write.owner) return;
   if (result.outcome == WriteOutcome::kDone || state_.known.contains(write.key)) return;
   ProvisioningRefusal& refusal = state_.provisioning_refusals[write.key];
   refusal.workload = full_name(*write.owner);

@@ -32,6 +32,12 @@
 
 namespace phalanx::core {
 
+// Whether objects of the kind are made to ask an autoscaler. Refused ones are tried again at a pace
+// of their own.
+inline bool is_for_autoscalers(api::Kind kind) {
+  return kind == api::Kind::kPodTemplate || kind == api::Kind::kProvisioningRequest;
+}
+
 // The next thing to do for a workload: at most one of both.
 struct ProvisioningStep {
   std::optional<Write> write = {};  // of a PodTemplate or a ProvisioningRequest
