@@ -34,7 +34,7 @@ class WebhookHandlerTest : public testing::Test {
   size_t decide(bool ready = true) {
     size_t questions = 0;
     for (Message& message : mailbox_.take(std::chrono::milliseconds(0))) {
-      std::get<Question>(message).ask(core_, {.ready = ready, .role = "leader"});
+      std::get<Question>(message).ask(core_, {.ready = ready, .role = Role::kLeader});
       ++questions;
     }
     return questions;
