@@ -26,30 +26,34 @@ MOST_SECONDS_OF_A_POD = 15  # far more than any runs for
 CRASHES = ("internal fault", "terminate called", "Sanitizer")
 
 
-def over_promised(workloads, pods):
+def over_promised(workloads, jobs, pods):
     """What Workloads were promised beyond what a node, or a queue, has.
 
     The scheduler binds no pod where it does not fit, so pods alone do not tell that a place was given away twice: the
-    second gang would just wait. Pods that are done need their places no more. They have to be listed after the
-    Workloads: what happens in between makes them fewer.
+    second gang would just wait. Pods that are done need their places no more, and of a Job that is gone only the pods
+    that are left do. Jobs and pods have to be listed after the Workloads: what happens in between makes them fewer.
     """
-    done = collections.Counter()
+    done, left = collections.Counter(), collections.Counter()
     for pod in pods:
-        if pod.get("status", {}).get("phase") == "Succeeded":
-            name = pod["metadata"]["namespace"], pod["metadata"].get("annotations", {}).get(WORKLOAD_OF_POD)
-            done[name] += 1
-            done[(*name, pod["spec"].get("nodeName"))] += 1
+        name = pod["metadata"]["namespace"], pod["metadata"].get("annotations", {}).get(WORKLOAD_OF_POD)
+        which = done if pod.get("status", {}).get("phase") == "Succeeded" else left
+        which[name] += 1
+        which[(*name, pod["spec"].get("nodeName"))] += 1
+    there = {job["metadata"]["uid"] for job in jobs if "deletionTimestamp" not in job["metadata"]}
     promised, reserved = collections.Counter(), 0
     for workload in workloads:
         name = workload["metadata"]["namespace"], workload["metadata"]["name"]
         if not holds(workload, "QuotaReserved") or holds(workload, "Finished"):
             continue
+        owners = {owner["uid"] for owner in workload["metadata"].get("ownerReferences", [])}
+        stays = owners & there and "deletionTimestamp" not in workload["metadata"]
+        needed = lambda count, *place: max(0, count - done[place]) if stays else min(count, left[place])  # noqa: E731
         for pod_set in workload["status"]["admission"]["podSetAssignments"]:
             of_a_pod = int(pod_set.get("resourceUsage", {}).get(GPU, 0)) // pod_set["count"]
-            reserved += max(0, pod_set["count"] - done[name]) * of_a_pod
+            reserved += needed(pod_set["count"], *name) * of_a_pod
             hosts = collections.Counter(assigned_hosts(pod_set.get("topologyAssignment") or {}))
             for host, count in hosts.items():
-                promised[host] += max(0, count - done[(*name, host)]) * of_a_pod
+                promised[host] += needed(count, *name, host) * of_a_pod
     problems = [
         f"node {host}: {amount} of {GPUS_OF_A_NODE} GPUs are promised"
         for host, amount in promised.items()
@@ -65,7 +69,7 @@ def promise(name, gpus, host):
     place = {"domains": [{"values": [host], "count": 1}]}
     pod_set = {"name": "main", "count": 1, "resourceUsage": {GPU: str(gpus)}, "topologyAssignment": place}
     return {
-        "metadata": {"namespace": "a", "name": name},
+        "metadata": {"namespace": "a", "name": name, "ownerReferences": [{"uid": "of " + name}]},
         "status": {
             "admission": {"podSetAssignments": [pod_set]},
             "conditions": [{"type": "QuotaReserved", "status": "True"}],
@@ -112,8 +116,9 @@ class Sampler(threading.Thread):
     def _look(self):
         used = collections.Counter()
         workloads = self._client.request("GET", f"{KUEUE}/workloads")["items"]
+        jobs = self._client.request("GET", f"{BATCH}/jobs")["items"]
         pods = self._client.request("GET", "/api/v1/pods")["items"]
-        self.problems += over_promised(workloads, pods)
+        self.problems += over_promised(workloads, jobs, pods)
         for pod in pods:
             node, labels = pod["spec"].get("nodeName"), pod["metadata"].get("labels", {})
             if node and INDEX in labels:
@@ -167,11 +172,19 @@ class Run(manager_process.Checks):
         super().__init__(test, options)
         self.lease_seconds = lease_seconds
         self.configuration = self.configure("")
-        twice = over_promised([promise("x", 8, "h"), promise("y", 1, "h")], [])
-        too_much = over_promised([promise(f"w-{i}", 8, f"h-{i}") for i in range(13)], [])
-        self.check(len(twice) == 1 and len(too_much) == 1, "nobody would notice what is promised twice")
+        self.check_the_check()
         self.sampler = Sampler(self.cluster.client())
         self._reminded = {}  # when which pod was, or was first seen
+
+    def check_the_check(self):
+        def judged(promises, jobs_there=True, pods=()):
+            jobs = [{"metadata": owner} for each in promises for owner in each["metadata"]["ownerReferences"]]
+            return over_promised(promises, jobs if jobs_there else [], pods)
+
+        twice = [promise("x", 8, "h"), promise("y", 1, "h")]
+        many = [promise(f"w-{i}", 8, f"h-{i}") for i in range(QUOTA // 8 + 1)]
+        noticed = judged(twice) and judged(many) and not judged(twice[:1]) and not judged(twice, jobs_there=False)
+        self.check(noticed, "what is promised twice would not be noticed")
 
     def configure(self, more):
         """Needs a restart of the managers, unless it decides; returns the file."""
