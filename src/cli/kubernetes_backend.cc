@@ -15,6 +15,7 @@
 #include <chrono>
 #include <filesystem>
 #include <thread>
+#include <utility>
 
 #include "api/object_meta.h"
 #include "base/check.h"
@@ -25,6 +26,7 @@
 #include "manager/settings.h"
 #include "sim/document.h"
 #include "sim/manifest.h"
+#include "sim/node_lifecycle.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not every libc declares it
 
@@ -38,6 +40,8 @@ using sim::Stored;
 // Longer than the slowest of the real controllers takes: the pods of a node that was deleted are
 // collected 40 to 80 s later.
 constexpr auto kPatience = std::chrono::seconds(120);
+// Some are not meant to become ready.
+constexpr auto kPatienceWithNodes = std::chrono::seconds(15);
 constexpr auto kPause = std::chrono::milliseconds(100);
 // Nothing happened for this long: nothing more will.
 constexpr auto kQuiet = std::chrono::milliseconds(500);
@@ -305,6 +309,25 @@ Result<void> KubernetesBackend::ensure_namespace(const std::string& name) {
   return fail(created.error().message);
 }
 
+// In the embedded cluster nodes are ready as soon as they are there. Here a Job that is applied
+// with them must not be quicker than their kubelets, or it goes where the first ones are.
+void KubernetesBackend::await_nodes() const {
+  const auto deadline = Clock::now() + kPatienceWithNodes;
+  const auto is_ready = [](const Stored& node) {
+    if (!string_at(*node, {"metadata", "annotations", sim::kKubeletAnnotation}).empty())
+      return true;
+    const json::array* taints = array_at(*node, {"spec", "taints"});
+    const bool new_to_the_cluster =
+        taints != nullptr && std::ranges::any_of(*taints, [](const json::value& taint) {
+          return string_at(taint, {"key"}) == "node.kubernetes.io/not-ready";
+        });
+    return sim::condition_is_true(*node, "Ready") && !new_to_the_cluster;
+  };
+  while (Clock::now() < deadline && !std::ranges::all_of(list(api::Kind::kNode), is_ready)) {
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
 ApiResult<Stored> KubernetesBackend::apply(const json::value& written) {
   json::value document = written;
   sim::drop_generated_fields(document);
@@ -313,7 +336,9 @@ ApiResult<Stored> KubernetesBackend::apply(const json::value& written) {
       api::find_kind(string_at(document, {"apiVersion"}), string_at(document, {"kind"}));
   if (kind && *kind == api::Kind::kNode) {
     ensure_object(document, {"metadata", "annotations"})["kwok.x-k8s.io/node"] = "fake";
+    nodes_changed_ = true;
   }
+  if (kind && *kind == api::Kind::kJob && std::exchange(nodes_changed_, false)) await_nodes();
   const auto collection = client_.collection_of(document);
   if (!collection) return sim::bad_request(collection.error().message);
   const std::string space(string_at(document, {"metadata", "namespace"}));

@@ -53,6 +53,7 @@ class KubernetesBackend : public sim::Backend {
   Result<void> start_manager();
   void end_manager(int signal);
   Result<void> ensure_namespace(const std::string& name);
+  void await_nodes() const;
   // Until nothing of what a script looks at changes any more.
   Result<void> settle();
   [[nodiscard]] uint64_t newest_version() const;
@@ -65,6 +66,7 @@ class KubernetesBackend : public sim::Backend {
   uint16_t metrics_port_ = 0;
   kube::ClusterAccess observer_;  // of the manager's account
   pid_t manager_ = -1;
+  bool nodes_changed_ = false;  // since they were last waited for
   mutable std::vector<std::string> journal_;
 };
 
