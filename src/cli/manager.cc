@@ -25,6 +25,7 @@ struct Arguments {
   manager::LogFormat log_format = manager::LogFormat::kText;
   manager::Level log_level = manager::Level::kInfo;
   bool check_config = false;
+  std::string drain_timeout = "1s";
 };
 
 // Whether the manager would start with this configuration, without a cluster.
@@ -40,8 +41,11 @@ int check_configuration(const manager::ManagerOptions& options) {
   return kDone;
 }
 
-int run_manager(const Arguments& arguments) {
+int run_manager(Arguments arguments) {
   if (arguments.check_config) return check_configuration(arguments.manager);
+  const auto drain_timeout = parse_duration(arguments.drain_timeout);
+  if (!drain_timeout) return bad_input("--drain-timeout: " + drain_timeout.error().message);
+  arguments.manager.drain_timeout = *drain_timeout;
   const auto begun = std::chrono::steady_clock::now();
   manager::set_log_style(arguments.log_format, arguments.log_level);
   auto access = kube::find_access(arguments.access);
@@ -95,6 +99,9 @@ void add_manager_command(CLI::App& app, Run& run) {
                       "does");
   command->add_option("--webhook-secret", overrides.webhook_secret,
                       "A Secret in the lease's namespace by which replicas share them");
+  command->add_option("--drain-timeout", arguments->drain_timeout,
+                      "At the end: how long webhooks are answered until API servers hang up, "
+                      "which they do after 90 s [1s]");
   command->add_option("--health-address", overrides.health_address,
                       "Where /healthz and /readyz are, or 0 [:8081]");
   command->add_option("--metrics-address", overrides.metrics_address,

@@ -182,7 +182,7 @@ void ApiSide::carry_out(uint64_t life, std::vector<core::Write> writes,
   auto all = std::make_shared<std::pair<std::vector<core::Write>, std::vector<core::Notice>>>(
       std::move(writes), std::move(notices));
   transport_.post([this, life, all, caused_at, ready] {
-    if (life != life_.number || winding_up_) return;
+    if (life != life_.number || retiring_) return;
     for (core::Write& write : all->first) {
       if (caused_at) meters_.own_latency_seconds.add(ready - *caused_at);
       life_.writer->submit(std::move(write));
@@ -229,8 +229,8 @@ void ApiSide::start_election() {
   transport_.post([this] { make_elector(); });
 }
 
-void ApiSide::wind_up() {
-  if (std::exchange(winding_up_, true)) return;
+void ApiSide::begin_to_retire() {
+  if (std::exchange(retiring_, true)) return;
   const kube::Instant deadline = transport_.now() + kLastWrites;
   auto check = std::make_shared<std::function<void()>>();
   *check = [this, deadline, check] {
@@ -240,27 +240,42 @@ void ApiSide::wind_up() {
       return;
     }
     const bool unsettled = life_.writer && life_.writer->under_way() > 0;
-    life_ = {};
+    life_.writer.reset();
     *check = nullptr;
-    // Posted, so that the loop does not wait once more before it looks.
-    const auto end = [this] { transport_.post([this] { over_ = true; }); };
+    const auto done = [this] {
+      retired_ = true;
+      decider_.put(Retired{});
+      if (ends_) end();
+    };
     if (unsettled) {
       log_warning("stops with writes that nobody has answered; the lease runs out by itself");
     }
     // What is cut off may arrive all the same, and whoever comes next must not decide before.
-    if (!elector_ || unsettled) return end();
-    elector_->resign(end);
+    if (!elector_ || unsettled) {
+      elector_.reset();
+      return done();
+    }
+    elector_->resign(done);
   };
   transport_.after(Duration(0), *check);
 }
 
-void ApiSide::begin_to_stop() {
-  transport_.post([this] { wind_up(); });
+// Posted, so that the loop does not wait once more before it looks.
+void ApiSide::end() {
+  transport_.post([this] { over_ = true; });
+}
+
+void ApiSide::retire() {
+  transport_.post([this] { begin_to_retire(); });
 }
 
 void ApiSide::stop() {
   if (!thread_.joinable()) return;
-  begin_to_stop();
+  transport_.post([this] {
+    ends_ = true;
+    begin_to_retire();
+    if (retired_) end();
+  });
   thread_.join();
 }
 

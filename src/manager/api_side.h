@@ -69,11 +69,13 @@ struct Question {
 struct NobodyConverts {};
 // The webhooks can be called.
 struct Listening {};
+// The last writes are over, and the lease is given up.
+struct Retired {};
 struct Stop {
   std::optional<Error> why = {};  // none: somebody wants it
 };
 using Message = std::variant<Arrived, AllListed, CaughtUp, NobodyConverts, Elected, Deposed,
-                             Question, Listening, Stop>;
+                             Question, Listening, Retired, Stop>;
 
 // At this moment.
 struct ApiGauges {
@@ -103,9 +105,9 @@ class ApiSide {
   void carry_out(uint64_t life, std::vector<core::Write> writes, std::vector<core::Notice> notices,
                  std::optional<kube::Instant> caused_at);
   void start_election();
-  // Lets what is under way end, gives the lease up, and ends the thread.
-  void begin_to_stop();
-  // The same, and waits for that.
+  // Lets writes end that are under way, and gives the lease up. From then on it only follows.
+  void retire();
+  // The same, and ends the thread.
   void stop();
   // By the API server's clock, from any thread.
   [[nodiscard]] Time now() const { return transport_.clock().now(); }
@@ -135,7 +137,8 @@ class ApiSide {
   // The watch of a kind has told this much.
   void measure_lag(api::Kind kind, uint64_t seen);
   void run();
-  void wind_up();
+  void begin_to_retire();
+  void end();
   [[nodiscard]] bool may_write() const;
 
   const core::Adapters& adapters_;
@@ -152,7 +155,9 @@ class ApiSide {
   std::optional<kube::Instant> reopened_at_;
   bool reopens_ = false;     // soon
   Duration clock_offset_{};  // as last told
-  bool winding_up_ = false;
+  bool retiring_ = false;
+  bool retired_ = false;
+  bool ends_ = false;  // as soon as it has retired
   bool over_ = false;
   std::jthread thread_;
 };

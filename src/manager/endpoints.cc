@@ -245,6 +245,10 @@ void Endpoints::drain() {
   if (webhook_server_) webhook_server_->drain();
 }
 
+size_t Endpoints::webhook_connections() const {
+  return serves_webhooks_ ? webhook_server_->counters().connections_open : 0;
+}
+
 void Endpoints::stop() {
   certificates_.stop();
   for (const auto& server : {webhook_server_.get(), health_server_.get(), metrics_server_.get()}) {

@@ -41,6 +41,8 @@ class Endpoints {
   void convert_now();
   // Webhooks are answered as before, but clients are sent elsewhere.
   void drain();
+  // Connections on which webhooks can be called.
+  [[nodiscard]] size_t webhook_connections() const;
   void stop();
 
  private:

@@ -23,9 +23,8 @@ constexpr size_t kMailboxSize = 20'000;
 // How often the configuration file is looked at, and whether queues are still there.
 constexpr auto kLookInterval = std::chrono::seconds(2);
 constexpr Duration kLongestWait = std::chrono::seconds(1);
-// How long those are answered who have not yet heard that this replica goes: the API server keeps
-// connections, and a Service takes a moment to forget a pod.
-constexpr Duration kLeave = std::chrono::seconds(1);
+// However few connections there are: a Service takes a moment to forget a pod.
+constexpr Duration kShortestLeave = std::chrono::seconds(1);
 constexpr Duration kAnswerInterval = std::chrono::milliseconds(10);
 
 uint64_t random_seed() {
@@ -87,6 +86,7 @@ Standing Manager::standing() const {
 }
 
 Role Manager::role() const {
+  if (retired_) return Role::kFollower;
   if (!settings_.process.elect_leader) return Role::kStandalone;
   return leads_ ? Role::kLeader : Role::kFollower;
 }
@@ -134,12 +134,10 @@ Result<void> Manager::run(const std::function<void()>& ready) {
   ASSIGN_OR_RETURN(endpoints_, Endpoints::start(access_, settings_.process, adapters_, *api_,
                                                 meters_, mailbox_));
   begin_life();
-  bool goes_on = true;
-  while (goes_on) {
-    for (Message& message : mailbox_.take(until_next())) {
-      goes_on = take_in(message) && goes_on;
-    }
-    if (!goes_on) break;
+  while (!has_left()) {
+    for (Message& message : mailbox_.take(until_next())) take_in(message);
+    // Whoever leaves decides nothing while its last writes are under way.
+    if (leaving_since_ && !retired_) continue;
     step();
     if (kube::MonotonicClock::now() >= next_look_) {
       look_after_configuration();
@@ -147,8 +145,7 @@ Result<void> Manager::run(const std::function<void()>& ready) {
       next_look_ = kube::MonotonicClock::now() + kLookInterval;
     }
   }
-  log_info("stopping");
-  if (ever_ready_ && !failure_) take_leave();
+  if (!failure_) close_endpoints();
   // Nobody takes from it any more: whoever wants to put something must not wait for room.
   mailbox_.close();
   api_->stop();
@@ -158,29 +155,56 @@ Result<void> Manager::run(const std::function<void()>& ready) {
   return {};
 }
 
-void Manager::take_leave() {
-  api_->begin_to_stop();
+// API servers keep connections, and no HTTP server can close an idle one without a chance that a
+// request is under way on it, which would be refused to whoever submits the job. So the other side
+// hangs up: every answer asks for it, and API servers do it by themselves with what was idle for
+// 90 seconds. Meanwhile the lease is somebody else's, and this replica follows like any other.
+void Manager::begin_to_leave(std::optional<Error> why) {
+  if (leaving_since_) return;
+  log_info("stopping");
+  leaving_since_ = kube::MonotonicClock::now();
+  failure_ = std::move(why);
+  if (failure_ || !ever_ready_) return;
+  api_->retire();
   endpoints_->drain();
-  const auto end = kube::MonotonicClock::now() + kLeave;
-  while (kube::MonotonicClock::now() < end) answer_questions();
-  // Whoever still has a request under way waits for the answer, and the servers for both.
+}
+
+void Manager::retired() {
+  retired_ = true;
+  fresh_ = false;
+  if (const size_t left = endpoints_->webhook_connections(); left > 0) {
+    log_info(fmt::format("answers webhooks until clients hang up ({} connections), for at most {}",
+                         left, format_duration(options_.drain_timeout)));
+  }
+  // A core that has decided would go on deciding.
+  if (std::exchange(leads_, false) && listed_) begin_life();
+}
+
+bool Manager::has_left() const {
+  if (!leaving_since_) return false;
+  if (failure_ || !ever_ready_) return true;
+  const auto lasts = kube::MonotonicClock::now() - *leaving_since_;
+  if (!retired_ || lasts < kShortestLeave) return false;
+  return lasts >= options_.drain_timeout || endpoints_->webhook_connections() == 0;
+}
+
+// Whoever still has a request under way waits for the answer, and the servers for both.
+void Manager::close_endpoints() {
   std::atomic<bool> closed = false;
   const std::jthread closing([&] {
     endpoints_->stop();
     closed = true;
   });
-  while (!closed) answer_questions();
-}
-
-void Manager::answer_questions() {
-  for (Message& message : mailbox_.take(kAnswerInterval)) {
-    if (auto* question = std::get_if<Question>(&message)) question->ask(informed(), standing());
+  while (!closed) {
+    for (Message& message : mailbox_.take(kAnswerInterval)) {
+      if (auto* question = std::get_if<Question>(&message)) question->ask(informed(), standing());
+    }
   }
 }
 
-bool Manager::take_in(Message& message) {
+void Manager::take_in(Message& message) {
   if (auto* arrived = std::get_if<Arrived>(&message)) {
-    if (arrived->life != life_) return true;
+    if (arrived->life != life_) return;
     if (!earliest_ || arrived->at < *earliest_) earliest_ = arrived->at;
     measure(arrived->event);
     events_.push_back(std::move(arrived->event));
@@ -189,11 +213,11 @@ bool Manager::take_in(Message& message) {
   } else if (std::holds_alternative<NobodyConverts>(message)) {
     endpoints_->convert_now();
   } else if (const auto* caught_up = std::get_if<CaughtUp>(&message)) {
-    if (caught_up->life != life_) return true;
+    if (caught_up->life != life_) return;
     fresh_ = true;
     lead();
   } else if (const auto* elected = std::get_if<Elected>(&message)) {
-    take_over(elected->doubtful);
+    if (!leaving_since_) take_over(elected->doubtful);
   } else if (auto* deposed = std::get_if<Deposed>(&message)) {
     log_warning(fmt::format("leads no more: {}", deposed->why));
     leads_ = false;
@@ -207,11 +231,11 @@ bool Manager::take_in(Message& message) {
   } else if (std::holds_alternative<Listening>(message)) {
     listening_ = true;
     become_ready();
+  } else if (std::holds_alternative<Retired>(message)) {
+    retired();
   } else if (auto* stop = std::get_if<Stop>(&message)) {
-    failure_ = std::move(stop->why);
-    return false;
+    begin_to_leave(std::move(stop->why));
   }
-  return true;
 }
 
 void Manager::all_listed() {
@@ -247,7 +271,7 @@ void Manager::take_over(bool doubtful) {
 }
 
 void Manager::lead() {
-  if (!leads_ || !listed_ || !fresh_) return;
+  if (!leads_ || !listed_ || !fresh_ || leaving_since_) return;
   log_info("leads: decides from here on");
   events_.emplace_back(core::Synced{});
 }
@@ -281,6 +305,7 @@ void Manager::step() {
 }
 
 Duration Manager::until_next() const {
+  if (leaving_since_) return kAnswerInterval;
   Duration wait = kLongestWait;
   if (wake_at_) {
     wait = std::clamp(*wake_at_ - std::max(now_, api_->now()), Duration(0), wait);

@@ -33,6 +33,8 @@ struct ManagerOptions {
   Overrides overrides;
   std::string identity;  // empty: the host's name; something random is added to either
   std::string journal;   // a file that every decision is appended to; empty: none
+  // At the end: how long API servers have to hang up by themselves.
+  Duration drain_timeout = std::chrono::seconds(1);
 };
 
 class Manager {
@@ -56,17 +58,18 @@ class Manager {
   void measure(const core::Event& event);
   [[nodiscard]] Standing standing() const;
   [[nodiscard]] Role role() const;
-  // Whether to go on.
-  bool take_in(Message& message);
+  void take_in(Message& message);
   void all_listed();
   void become_ready();
   void take_over(bool doubtful);
   void lead();
   void step();
   void look_after_configuration();
-  // Answers those who still ask here, while the lease is given up.
-  void take_leave();
-  void answer_questions();
+  void begin_to_leave(std::optional<Error> why);
+  void retired();
+  // Whether nobody needs this replica any more.
+  [[nodiscard]] bool has_left() const;
+  void close_endpoints();
   [[nodiscard]] Duration until_next() const;
   // The core that is asked: the new one as soon as it knows everything.
   [[nodiscard]] core::Core& informed();
@@ -98,6 +101,8 @@ class Manager {
   std::optional<Time> wake_at_;
   kube::Instant next_look_{};
   std::function<void()> on_ready_;
+  std::optional<kube::Instant> leaving_since_;
+  bool retired_ = false;  // writes nothing, and is no candidate
   std::optional<Error> failure_;
   int journal_ = -1;
 };

@@ -3,8 +3,9 @@ import copy
 import os
 import time
 
-import manager_process
-from manager_process import holds, waited
+import documents
+from documents import holds
+from manager_process import waited
 from names import AMOUNTS, BATCH, GATE, GPU, GROUP, HOST, INDEX, JOB_NAME, KUEUE, QUEUE_LABEL, RACK, REQUIRED
 from names import UNCONSTRAINED, WEBHOOKS
 
@@ -29,7 +30,7 @@ class Kueue:
         pod_set = {"name": "main", "count": job["spec"]["parallelism"], "template": template}
         metadata, name = job["metadata"], job["metadata"]["name"]
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": metadata["uid"]}
-        document = manager_process.kueue_object(
+        document = documents.kueue_object(
             "Workload",
             f"job-{name}-{metadata['uid'][:5]}",
             {
@@ -113,9 +114,9 @@ class Adoption:
         time.sleep(1)  # until no API server asks them any more
         self.use_namespace(space)
         for collection, document in [
-            *manager_process.queue_objects(space),
-            manager_process.cluster_queue("narrow", {**AMOUNTS, GPU: "40"}),
-            manager_process.local_queue(space, "narrow", "narrow"),
+            *documents.queue_objects(space),
+            documents.cluster_queue("narrow", {**AMOUNTS, GPU: "40"}),
+            documents.local_queue(space, "narrow", "narrow"),
         ]:
             if document["kind"] != "LocalQueue":
                 document["metadata"]["finalizers"] = [FINALIZER]
@@ -123,13 +124,13 @@ class Adoption:
         kueue, wish = Kueue(self, space), {REQUIRED: RACK}
         hosts = {"old": [f"b1-r1-h{i}" for i in (1, 2, 3, 4)], "odd": ["b2-r1-h3", "b2-r1-h1"], "plain": ["b2-r2-h2"]}
         for name, queue, gpus, asked in (("old", "narrow", 8, wish), ("odd", "main", 4, wish), ("plain", "main", 1, None)):
-            document = manager_process.job(name, len(hosts[name]), gpus, queue, asked)
+            document = documents.job(name, len(hosts[name]), gpus, queue, asked)
             document["spec"]["suspend"] = True
             made = self.submit(space, document)
             workload = kueue.workload(made)
             kueue.admit(workload, {"main": "all"}.get(queue, queue), hosts[name], gpus)
             kueue.start(made, workload, {"main": "all"}.get(queue, queue), hosts[name])
-        document = manager_process.job("waiting", 4, 4, "narrow", wish)
+        document = documents.job("waiting", 4, 4, "narrow", wish)
         document["spec"]["suspend"] = True
         waiting = kueue.workload(self.submit(space, document))
         kueue.refuse(waiting)

@@ -1,4 +1,4 @@
-"""What the tests of a manager on a control plane have in common: the cluster, the process, queues, checks.
+"""What the tests of a manager on a control plane have in common: the cluster, the process, checks.
 
 The manager runs with the rights of its own ServiceAccount, as it would in a pod; the test itself may do everything.
 """
@@ -21,7 +21,7 @@ import urllib.request
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
 import rights  # noqa: E402
-from names import AMOUNTS, BLOCK, GPU, GROUP, HOST, KUEUE, LEASE_PATH, QUEUE_LABEL, RACK, RBAC  # noqa: E402
+from names import KUEUE, LEASE_PATH, RBAC  # noqa: E402
 
 SHORT_LEASE = "leaderElection: {leaseDuration: 4s, renewDeadline: 3s, retryPeriod: 1s}\n"  # not to wait for long
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -219,7 +219,7 @@ class Manager:
     def send(self, number):
         self.process.send_signal(number)
 
-    def end(self, number=signal.SIGTERM):
+    def end(self, number=signal.SIGTERM, patience=30):
         """Returns its exit code, and how long it took to end."""
         if self.process is None:
             return None
@@ -227,7 +227,7 @@ class Manager:
         self.process.send_signal(number)
         self.process.send_signal(signal.SIGCONT)
         try:
-            code = self.process.wait(timeout=30)
+            code = self.process.wait(timeout=patience)
         except subprocess.TimeoutExpired:
             self.process.kill()
             code = self.process.wait()
@@ -345,77 +345,3 @@ def waited(condition, patience, pause=0.1):
             return False
         time.sleep(pause)
     return True
-
-
-def kueue_object(kind, name, spec, **metadata):
-    return {
-        "apiVersion": "kueue.x-k8s.io/v1beta2",
-        "kind": kind,
-        "metadata": {"name": name, **metadata},
-        "spec": spec,
-    }
-
-
-def cluster_queue(name, amounts, flavor="tas"):
-    quotas = [{"name": resource, "nominalQuota": amount} for resource, amount in amounts.items()]
-    group = {"coveredResources": list(amounts), "flavors": [{"name": flavor, "resources": quotas}]}
-    return "clusterqueues", kueue_object("ClusterQueue", name, {"namespaceSelector": {}, "resourceGroups": [group]})
-
-
-def local_queue(namespace, name, target):
-    return f"namespaces/{namespace}/localqueues", kueue_object("LocalQueue", name, {"clusterQueue": target})
-
-
-def queue_objects(namespace, amounts=AMOUNTS):
-    """The collections and documents of a topology, a flavor of all nodes, ClusterQueue "all", LocalQueue "main"."""
-    levels = [{"nodeLabel": key} for key in (BLOCK, RACK, HOST)]
-    yield "topologies", kueue_object("Topology", "default", {"levels": levels})
-    yield "resourceflavors", kueue_object("ResourceFlavor", "tas", {"topologyName": "default", "nodeLabels": GROUP})
-    yield cluster_queue("all", amounts)
-    yield local_queue(namespace, "main", "all")
-
-
-def job(name, pods, gpus, queue="main", annotations=None):
-    """A Job of `pods` indexed pods with this many GPUs each; queue None: one that is nobody's business."""
-    requests = {"cpu": "1", "memory": "1Gi", GPU: str(gpus)}
-    container = {"name": "c", "image": "i", "resources": {"requests": requests, "limits": {GPU: str(gpus)}}}
-    return {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {"name": name, "labels": {QUEUE_LABEL: queue} if queue else {}},
-        "spec": {
-            "parallelism": pods,
-            "completions": pods,
-            "completionMode": "Indexed",
-            "template": {
-                "metadata": {"annotations": annotations or {}},
-                "spec": {"restartPolicy": "Never", "containers": [container]},
-            },
-        },
-    }
-
-
-def condition(document, kind):
-    """The condition of this type, or {}."""
-    found = [c for c in document.get("status", {}).get("conditions", []) if c["type"] == kind]
-    return found[0] if found else {}
-
-
-def holds(document, kind):
-    return condition(document, kind).get("status") == "True"
-
-
-def assigned_hosts(assignment):
-    """One for each pod, of a topology assignment of hosts, in the format of v1beta1 or of v1beta2."""
-    hosts = []
-    for domain in assignment.get("domains", []):
-        hosts += [domain["values"][-1]] * domain["count"]
-    for piece in assignment.get("slices", []):
-        counts, values = piece["podCounts"], piece["valuesPerLevel"][-1]
-        for i in range(piece["domainCount"]):
-            several = values.get("individual", {})
-            host = values.get("universal") or (
-                several.get("prefix", "") + several["roots"][i] + several.get("suffix", "")
-            )
-            hosts += [host] * (counts.get("universal") or counts["individual"][i])
-    return hosts
