@@ -16,11 +16,11 @@ using testing::good_with;
 using testing::yaml;
 
 json::value up(json::value document) {
-  return admission().convert("Workload", std::move(document), "v1beta2").value();
+  return testing::up("Workload", std::move(document));
 }
 
 json::value down(json::value document) {
-  return admission().convert("Workload", std::move(document), "v1beta1").value();
+  return testing::down("Workload", std::move(document));
 }
 
 json::array& pod_set_assignments(json::value& document) {

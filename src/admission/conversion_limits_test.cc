@@ -9,16 +9,9 @@
 namespace phalanx::admission {
 namespace {
 
-using testing::admission;
+using testing::down;
 using testing::good_with;
-
-json::value up(std::string_view kind, json::value document) {
-  return admission().convert(kind, std::move(document), "v1beta2").value();
-}
-
-json::value down(std::string_view kind, json::value document) {
-  return admission().convert(kind, std::move(document), "v1beta1").value();
-}
+using testing::up;
 
 // A stranger chooses how many elements lose something. What each costs must not depend on that: the
 // square of their number would be hours.

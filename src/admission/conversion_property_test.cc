@@ -173,6 +173,20 @@ void edit(RandomDocuments& random, json::value& document, const json::value& fro
   for (const std::string& name : removed) fields.erase(name);
 }
 
+// A document of this version in the other one, where somebody has changed it.
+json::value edited_elsewhere(RandomDocuments& random, const std::string& kind,
+                             const std::string& version) {
+  const std::string other = other_version(version);
+  json::value there = convert(random.document(kind, version), other);
+  const json::value from = random.document(kind, other);
+  for (const std::string_view part : {"spec", "status"}) {
+    const json::value* wanted = find_at(from, {part});
+    json::value* field = find_at(there, {part});
+    if (wanted != nullptr && field != nullptr) edit(random, *field, *wanted);
+  }
+  return canonical(std::move(there));
+}
+
 // Whether the edited document can be `document`, which is of the other version: it looks the same,
 // and is no less valid than what the edited one is converted to without its notes.
 bool can_be(const json::value& edited, const json::value& document) {
@@ -189,15 +203,7 @@ TEST(ConversionProperty, NotesSurviveEditsThatDoNotContradictThem) {
   size_t survived = 0;
   for_random_documents("notes survive", [&](RandomDocuments& random, const std::string& kind,
                                             const std::string& version) {
-    const std::string other = other_version(version);
-    json::value there = convert(random.document(kind, version), other);
-    const json::value from = random.document(kind, other);
-    for (const std::string_view part : {"spec", "status"}) {
-      const json::value* wanted = find_at(from, {part});
-      json::value* field = find_at(there, {part});
-      if (wanted != nullptr && field != nullptr) edit(random, *field, *wanted);
-    }
-    const json::value edited = canonical(std::move(there));
+    const json::value edited = edited_elsewhere(random, kind, version);
     const json::value back = convert(edited, version);
     for (const ConversionNote& note : notes_on(edited)) {
       json::value with = back;
@@ -216,16 +222,8 @@ TEST(ConversionProperty, NotesSurviveEditsThatDoNotContradictThem) {
 TEST(ConversionProperty, EditsInTheOtherVersionSurvive) {
   for_random_documents("edits survive", [](RandomDocuments& random, const std::string& kind,
                                            const std::string& version) {
-    const std::string other = other_version(version);
-    json::value there = convert(random.document(kind, version), other);
-    const json::value from = random.document(kind, other);
-    for (const std::string_view part : {"spec", "status"}) {
-      const json::value* wanted = find_at(from, {part});
-      json::value* field = find_at(there, {part});
-      if (wanted != nullptr && field != nullptr) edit(random, *field, *wanted);
-    }
-    const json::value edited = canonical(std::move(there));
-    const json::value read_again = convert(convert(edited, version), other);
+    const json::value edited = edited_elsewhere(random, kind, version);
+    const json::value read_again = convert(convert(edited, version), other_version(version));
     require_same(without_notes(read_again), without_notes(edited));
   });
 }

@@ -7,18 +7,11 @@
 namespace phalanx::admission {
 namespace {
 
-using testing::admission;
+using testing::down;
 using testing::good_with;
 using testing::merge;
+using testing::up;
 using testing::yaml;
-
-json::value up(std::string_view kind, json::value document) {
-  return admission().convert(kind, std::move(document), "v1beta2").value();
-}
-
-json::value down(std::string_view kind, json::value document) {
-  return admission().convert(kind, std::move(document), "v1beta1").value();
-}
 
 // A document of v1beta1, of these fields.
 json::value older(std::string_view kind, std::string_view rest) {

@@ -115,6 +115,15 @@ inline const KueueAdmission& admission() {
   return kLoaded;
 }
 
+// To the version that is stored, and to the older one.
+inline json::value up(std::string_view kind, json::value document) {
+  return admission().convert(kind, std::move(document), "v1beta2").value();
+}
+
+inline json::value down(std::string_view kind, json::value document) {
+  return admission().convert(kind, std::move(document), "v1beta1").value();
+}
+
 // Problems of creating a document: the good one with a patch.
 inline std::string problems_of_new(std::string_view kind, std::string_view patch) {
   return problems_of(admission().admit(kind, nullptr, good_with(kind, patch)));
