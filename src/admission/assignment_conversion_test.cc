@@ -15,6 +15,16 @@ using testing::admission;
 using testing::good_with;
 using testing::yaml;
 
+#if __has_feature(address_sanitizer)
+constexpr bool kSanitized = true;
+#else
+constexpr bool kSanitized = false;
+#endif
+
+// A million domains take up to a minute with the sanitizers; the same lines run there with fewer.
+#define SKIP_IF_SANITIZED() \
+  if (kSanitized) GTEST_SKIP() << "takes too long with the sanitizers"
+
 json::value up(json::value document) {
   return testing::up("Workload", std::move(document));
 }
@@ -86,6 +96,7 @@ TEST(AssignmentConversion, PodSetsAreAsManyAsTheCrdAllows) {
 }
 
 TEST(AssignmentConversion, TheyShareTheRoomOfTheirDocument) {
+  SKIP_IF_SANITIZED();
   json::array assignments(20, many_domains(10));
   assignments[1] = one_domain();
   assignments[4] = one_domain();
@@ -100,6 +111,7 @@ TEST(AssignmentConversion, TheyShareTheRoomOfTheirDocument) {
 }
 
 TEST(AssignmentConversion, OneThatDoesNotFitIsLeftOutAlone) {
+  SKIP_IF_SANITIZED();
   const json::value workload =
       with_assignments({many_domains(6), many_domains(5), one_domain(), many_domains(3)});
   const json::value older = down(workload);
@@ -177,6 +189,7 @@ TEST(AssignmentConversion, ManyLevelsAreSlicedQuickly) {
 
 // 100 000 nodes, as many levels as there may be, and names as long as labels may be.
 TEST(AssignmentConversion, TheLargestClusterIsConverted) {
+  SKIP_IF_SANITIZED();
   constexpr size_t kNodes = 100'000;
   api::TopologyAssignment assignment;
   std::vector<std::string> values;

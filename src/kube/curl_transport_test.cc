@@ -146,11 +146,15 @@ TEST(CurlTransport, AStreamIsHandedOverAsItComesIn) {
   std::atomic<int> next = 0;
   RawServer server([&](RawServer::Connection& connection) {
     EXPECT_TRUE(connection.request().starts_with("GET /watch HTTP/1.1\r\n"));
-    connection.send(kStreamHead);
-    for (const std::string text : {"one", "two", "three"}) {
-      connection.chunk(text);
+    const auto await_client = [&] {
       next.wait(0);
       next = 0;
+    };
+    connection.send(kStreamHead);
+    await_client();
+    for (const std::string text : {"one", "two", "three"}) {
+      connection.chunk(text);
+      await_client();
     }
     connection.chunk("");
   });
@@ -166,7 +170,7 @@ TEST(CurlTransport, AStreamIsHandedOverAsItComesIn) {
       },
       [&](HttpResponse response) { answer = std::move(response); });
   run_until(transport, [&] { return answer.has_value(); });
-  EXPECT_EQ(received, (std::vector<std::string>{"one", "two", "three"}));
+  EXPECT_EQ(received, (std::vector<std::string>{"", "one", "two", "three"}));
   EXPECT_TRUE(answer->ok());
   EXPECT_EQ(answer->body, "");
 }
