@@ -104,9 +104,9 @@ sim::WriteFate Soak::next_fate() {
   using Fate = sim::WriteFate;
   if (!faults_ || random_.below(kWritesOfFault) != 0) return Fate::kProceed;
   constexpr Fate kFates[] = {Fate::kCrashBefore, Fate::kCrashAfter, Fate::kLoseRequest,
-                             Fate::kLoseReply, Fate::kLoseRace};
+                             Fate::kLoseReply,   Fate::kLoseRace,   Fate::kRefuse};
   constexpr const char* kNames[] = {"crash before a write", "crash after a write", "request lost",
-                                    "reply lost", "race lost"};
+                                    "reply lost",           "race lost",           "refused"};
   const uint64_t lot = random_.below(std::size(kFates));
   ++faults_seen_[kNames[lot]];
   crashed_ |= lot < 2;
