@@ -150,7 +150,7 @@ void put_assignments(json::value& document, std::vector<ConvertedAssignment> tak
 
 // Drops what the schema does not have, and gives it back as if it were noted.
 ConversionNotes take_unknown(json::value& document, const Schema& own_schema) {
-  if (own_schema.unknown_fields(document).empty()) return {};
+  if (own_schema.knows_all_of(document)) return {};
   const json::value before = document;
   own_schema.prune(document);
   NoteRoom room(version_of(document), kMostAnnotationBytes);

@@ -36,6 +36,8 @@ class Schema {
   void prune(json::value& document) const;
   // Fields that prune() would remove, each with a name that may have been meant.
   [[nodiscard]] std::vector<Problem> unknown_fields(const json::value& document) const;
+  // Whether prune() would remove nothing.
+  [[nodiscard]] bool knows_all_of(const json::value& document) const;
   // Fills in defaults. A null where none is allowed counts as left out.
   void default_fields(json::value& document) const;
   // To be asked after default_fields().

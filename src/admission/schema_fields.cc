@@ -55,24 +55,25 @@ void prune_value(const SchemaNode& schema, json::value& value) {
                  });
 }
 
-void find_unknown(const SchemaNode& schema, const json::value& value, const SchemaPath& path,
-                  ProblemList& problems) {
-  if (problems.full()) return;
+// Calls found(schema, path, name) for every field that the schema does not have, until that
+// returns false; whether it never did.
+template <typename Found>
+bool each_unknown(const SchemaNode& schema, const json::value& value, const SchemaPath& path,
+                  const Found& found) {
   if (const json::object* object = value.if_object();
       object != nullptr && schema.type == SchemaType::kObject && !knows_all_fields(schema)) {
     for (const auto& field : *object) {
-      if (schema.find_property(field.key()) != nullptr) continue;
-      const std::string_view meant = closest_property(schema, field.key());
-      problems.add(SchemaPath(path, field.key()).text(),
-                   meant.empty() ? "unknown field; remove it"
-                                 : fmt::format("unknown field; did you mean `{}`?", meant));
+      const std::string_view name = field.key();
+      if (schema.find_property(name) == nullptr && !found(schema, path, name)) return false;
     }
   }
+  bool goes_on = true;
   each_described(
       schema, value, path,
       [&](const SchemaNode& inner, const json::value& child, const SchemaPath& child_path) {
-        find_unknown(inner, child, child_path, problems);
+        goes_on = goes_on && each_unknown(inner, child, child_path, found);
       });
+  return goes_on;
 }
 
 // A null that may not be there is the same as nothing: the default takes its place, if there is
@@ -124,8 +125,21 @@ void Schema::prune(json::value& document) const {
 
 std::vector<Problem> Schema::unknown_fields(const json::value& document) const {
   ProblemList problems;
-  find_unknown(*root_, document, SchemaPath(), problems);
+  each_unknown(*root_, document, SchemaPath(),
+               [&](const SchemaNode& schema, const SchemaPath& path, std::string_view name) {
+                 const std::string_view meant = closest_property(schema, name);
+                 problems.add(SchemaPath(path, name).text(),
+                              meant.empty()
+                                  ? "unknown field; remove it"
+                                  : fmt::format("unknown field; did you mean `{}`?", meant));
+                 return !problems.full();
+               });
   return std::move(problems).take();
+}
+
+bool Schema::knows_all_of(const json::value& document) const {
+  return each_unknown(*root_, document, SchemaPath(),
+                      [](const SchemaNode&, const SchemaPath&, std::string_view) { return false; });
 }
 
 void Schema::default_fields(json::value& document) const {
