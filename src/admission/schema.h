@@ -36,7 +36,7 @@ class Schema {
   void prune(json::value& document) const;
   // Fields that prune() would remove, each with a name that may have been meant.
   [[nodiscard]] std::vector<Problem> unknown_fields(const json::value& document) const;
-  // Whether prune() would remove nothing.
+  // Whether there are none.
   [[nodiscard]] bool knows_all_of(const json::value& document) const;
   // Fills in defaults. A null where none is allowed counts as left out.
   void default_fields(json::value& document) const;

@@ -255,16 +255,29 @@ void Elector::take_data(std::string_view data) {
 void Elector::resign(std::function<void()> done) {
   resigning_ = true;
   const bool led = may_write();
+  const bool claims = busy_ && !led;
   leads_ = false;
   for (const Transport::Id id : {exchange_, timer_, deadline_timer_, watch_}) {
     transport_.cancel(id);
   }
   busy_ = false;
-  if (!led || !record_) {
-    exchange_ = transport_.after(Duration(0), std::move(done));
-    return;
-  }
-  give_up(std::move(done), true);
+  if (led && record_) return give_up(std::move(done), true);
+  // A claim that is cut off may have arrived.
+  if (claims) return give_up_if_ours(std::move(done));
+  exchange_ = transport_.after(Duration(0), std::move(done));
+}
+
+void Elector::give_up_if_ours(std::function<void()> done) {
+  HttpRequest read;
+  read.target = object_path(kLeases, options_.namespace_, options_.name);
+  read.timeout = kLastPatience;
+  exchange_ =
+      transport_.send(std::move(read), [this, done = std::move(done)](const HttpResponse& found) {
+        const auto lease = read_document(found, "");
+        if (lease) observe(*lease);
+        if (!lease || record_->holder != options_.identity) return done();
+        give_up(done, false);
+      });
 }
 
 void Elector::give_up(std::function<void()> done, bool once_more) {
@@ -273,16 +286,7 @@ void Elector::give_up(std::function<void()> done, bool once_more) {
   exchange_ = transport_.send(
       std::move(request), [this, done = std::move(done), once_more](const HttpResponse& response) {
         if (response.status != kConflict || !once_more) return done();
-        // A renewal was under way, and has changed the lease.
-        HttpRequest read;
-        read.target = object_path(kLeases, options_.namespace_, options_.name);
-        read.timeout = kLastPatience;
-        exchange_ = transport_.send(std::move(read), [this, done](const HttpResponse& found) {
-          const auto lease = read_document(found, "");
-          if (lease) observe(*lease);
-          if (!lease || record_->holder != options_.identity) return done();
-          give_up(done, false);
-        });
+        give_up_if_ours(done);  // a renewal was under way, and has changed the lease
       });
 }
 

@@ -89,6 +89,7 @@ class Elector {
   [[nodiscard]] json::object lease_of(const std::string& holder) const;
   HttpRequest write_request(const std::string& holder) const;
   void give_up(std::function<void()> done, bool once_more);
+  void give_up_if_ours(std::function<void()> done);
   // The leader's time is over unless it is renewed before.
   void watch_deadline();
 

@@ -152,6 +152,23 @@ TEST_F(ElectorTest, WhoGivesItUpWhileARenewalIsUnderWayIsFollowedAllTheSame) {
   EXPECT_EQ(holder(), "b");
 }
 
+TEST_F(ElectorTest, AClaimThatIsUnderWayIsGivenUp) {
+  a_.elector.start();
+  a_.transport.answer(kLease, 404, "");
+  const auto claim = a_.transport.exchanges();
+  ASSERT_EQ(claim.size(), 1);
+  // It arrives, but its answer does not.
+  lease_ = json::parse(claim.front().request.body);
+  lease_.at("metadata").as_object()["resourceVersion"] = std::to_string(++version_);
+  ASSERT_EQ(holder(), "a");
+  bool done = false;
+  a_.elector.resign([&] { done = true; });
+  serve(a_);
+  EXPECT_TRUE(done);
+  EXPECT_EQ(holder(), "");
+  EXPECT_FALSE(a_.elector.may_write());
+}
+
 TEST_F(ElectorTest, WhoCannotRenewStopsWritingBeforeAnybodyElseBegins) {
   a_.elector.start();
   serve(a_);

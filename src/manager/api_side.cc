@@ -13,6 +13,8 @@ namespace {
 
 // Whoever stops is followed within two seconds: one for what is under way, one for the lease.
 constexpr auto kLastWrites = std::chrono::milliseconds(900);
+// After that nothing more is sent, so that all is answered by then.
+constexpr auto kLastSend = std::chrono::milliseconds(500);
 // At most so often all watches are taken up on other connections.
 constexpr auto kReopenInterval = std::chrono::seconds(10);
 constexpr auto kTick = std::chrono::seconds(1);
@@ -122,7 +124,7 @@ bool ApiSide::doubtful() const {
 
 void ApiSide::make_writer() {
   kube::Writer::Surroundings surroundings;
-  surroundings.may_write = [this] { return may_write(); };
+  surroundings.may_write = [this] { return !sends_no_more_ && may_write(); };
   surroundings.seen = [this](api::Kind kind) {
     const auto found = life_.reflectors.find(kind);
     return found == life_.reflectors.end() ? 0 : found->second->seen();
@@ -222,24 +224,27 @@ void ApiSide::make_elector() {
 }
 
 void ApiSide::start_election() {
-  if (!options_.process.elect_leader) {
+  transport_.post([this] {
+    if (retiring_) return;
+    if (options_.process.elect_leader) return make_elector();
     decider_.put(Elected{});
-    return;
-  }
-  transport_.post([this] { make_elector(); });
+  });
 }
 
 void ApiSide::begin_to_retire() {
   if (std::exchange(retiring_, true)) return;
+  const kube::Instant last_send = transport_.now() + kLastSend;
   const kube::Instant deadline = transport_.now() + kLastWrites;
   auto check = std::make_shared<std::function<void()>>();
-  *check = [this, deadline, check] {
-    const bool writing = life_.writer && life_.writer->unfinished() > 0 && may_write();
-    if (writing && transport_.now() < deadline) {
+  *check = [this, last_send, deadline, check] {
+    sends_no_more_ = transport_.now() >= last_send || !may_write();
+    const size_t under_way = life_.writer ? life_.writer->under_way() : 0;
+    const size_t waiting = life_.writer && !sends_no_more_ ? life_.writer->unfinished() : 0;
+    if (under_way + waiting > 0 && transport_.now() < deadline) {
       transport_.after(Duration(10), *check);
       return;
     }
-    const bool unsettled = life_.writer && life_.writer->under_way() > 0;
+    const bool unsettled = under_way > 0;
     life_.writer.reset();
     *check = nullptr;
     const auto done = [this] {

@@ -156,6 +156,7 @@ class ApiSide {
   bool reopens_ = false;     // soon
   Duration clock_offset_{};  // as last told
   bool retiring_ = false;
+  bool sends_no_more_ = false;
   bool retired_ = false;
   bool ends_ = false;  // as soon as it has retired
   bool over_ = false;

@@ -164,7 +164,8 @@ void Manager::begin_to_leave(std::optional<Error> why) {
   log_info("stopping");
   leaving_since_ = kube::MonotonicClock::now();
   failure_ = std::move(why);
-  if (failure_ || !ever_ready_) return;
+  hurries_ = failure_ || !ever_ready_;
+  if (hurries_) return;
   api_->retire();
   endpoints_->drain();
 }
@@ -181,8 +182,7 @@ void Manager::retired() {
 }
 
 bool Manager::has_left() const {
-  if (!leaving_since_) return false;
-  if (failure_ || !ever_ready_) return true;
+  if (!leaving_since_ || hurries_) return hurries_;
   const auto lasts = kube::MonotonicClock::now() - *leaving_since_;
   if (!retired_ || lasts < kShortestLeave) return false;
   return lasts >= options_.drain_timeout || endpoints_->webhook_connections() == 0;
@@ -249,7 +249,7 @@ void Manager::all_listed() {
 }
 
 void Manager::become_ready() {
-  if (ever_ready_ || !listed_ || !listening_) return;
+  if (ever_ready_ || !listed_ || !listening_ || leaving_since_) return;
   ever_ready_ = true;
   // Who takes part in the election knows everything, so that whoever wins can begin.
   api_->start_election();

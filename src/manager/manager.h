@@ -102,6 +102,7 @@ class Manager {
   kube::Instant next_look_{};
   std::function<void()> on_ready_;
   std::optional<kube::Instant> leaving_since_;
+  bool hurries_ = false;  // nobody needs it: it leaves at once
   bool retired_ = false;  // writes nothing, and is no candidate
   std::optional<Error> failure_;
   int journal_ = -1;

@@ -3,8 +3,8 @@ import copy
 import os
 import time
 
-import documents
-from documents import holds
+import kube_objects
+from kube_objects import holds
 from manager_process import waited
 from names import AMOUNTS, BATCH, GATE, GPU, GROUP, HOST, INDEX, JOB_NAME, KUEUE, QUEUE_LABEL, RACK, REQUIRED
 from names import UNCONSTRAINED, WEBHOOKS
@@ -30,7 +30,7 @@ class Kueue:
         pod_set = {"name": "main", "count": job["spec"]["parallelism"], "template": template}
         metadata, name = job["metadata"], job["metadata"]["name"]
         owner = {"apiVersion": "batch/v1", "kind": "Job", "name": name, "uid": metadata["uid"]}
-        document = documents.kueue_object(
+        document = kube_objects.kueue_object(
             "Workload",
             f"job-{name}-{metadata['uid'][:5]}",
             {
@@ -114,9 +114,9 @@ class Adoption:
         time.sleep(1)  # until no API server asks them any more
         self.use_namespace(space)
         for collection, document in [
-            *documents.queue_objects(space),
-            documents.cluster_queue("narrow", {**AMOUNTS, GPU: "40"}),
-            documents.local_queue(space, "narrow", "narrow"),
+            *kube_objects.queue_objects(space),
+            kube_objects.cluster_queue("narrow", {**AMOUNTS, GPU: "40"}),
+            kube_objects.local_queue(space, "narrow", "narrow"),
         ]:
             if document["kind"] != "LocalQueue":
                 document["metadata"]["finalizers"] = [FINALIZER]
@@ -124,13 +124,13 @@ class Adoption:
         kueue, wish = Kueue(self, space), {REQUIRED: RACK}
         hosts = {"old": [f"b1-r1-h{i}" for i in (1, 2, 3, 4)], "odd": ["b2-r1-h3", "b2-r1-h1"], "plain": ["b2-r2-h2"]}
         for name, queue, gpus, asked in (("old", "narrow", 8, wish), ("odd", "main", 4, wish), ("plain", "main", 1, None)):
-            document = documents.job(name, len(hosts[name]), gpus, queue, asked)
+            document = kube_objects.job(name, len(hosts[name]), gpus, queue, asked)
             document["spec"]["suspend"] = True
             made = self.submit(space, document)
             workload = kueue.workload(made)
             kueue.admit(workload, {"main": "all"}.get(queue, queue), hosts[name], gpus)
             kueue.start(made, workload, {"main": "all"}.get(queue, queue), hosts[name])
-        document = documents.job("waiting", 4, 4, "narrow", wish)
+        document = kube_objects.job("waiting", 4, 4, "narrow", wish)
         document["spec"]["suspend"] = True
         waiting = kueue.workload(self.submit(space, document))
         kueue.refuse(waiting)

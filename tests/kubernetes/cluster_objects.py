@@ -1,7 +1,7 @@
 """Making, finding and removing objects of a cluster: what the tests of a manager as a process have in common."""
 
-import documents
-from documents import condition
+import kube_objects
+from kube_objects import condition
 from names import BATCH, INDEX, JOB_NAME, KUEUE, RACK, REQUIRED
 
 
@@ -28,7 +28,7 @@ class Objects:
 
     def submit_gang(self, namespace, name, pods, gpus, queue="main"):
         """A Job that needs a rack."""
-        return self.submit(namespace, documents.job(name, pods, gpus, queue, {REQUIRED: RACK}))
+        return self.submit(namespace, kube_objects.job(name, pods, gpus, queue, {REQUIRED: RACK}))
 
     def remove_job(self, namespace, name):
         self.delete(f"{BATCH}/namespaces/{namespace}/jobs/{name}")
@@ -72,7 +72,7 @@ class Objects:
     def use_queues(self, namespace):
         """A namespace of its own, with LocalQueue "main" in it."""
         self.use_namespace(namespace)
-        self.make_queues(*documents.queue_objects(namespace))
+        self.make_queues(*kube_objects.queue_objects(namespace))
 
 
 def client_configs(document):

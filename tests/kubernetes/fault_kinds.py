@@ -11,8 +11,8 @@ import time
 
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
-import documents  # noqa: E402
 import gang_load  # noqa: E402
+import kube_objects  # noqa: E402
 import manager_process  # noqa: E402
 import trust_probe  # noqa: E402
 from cluster_objects import client_configs  # noqa: E402
@@ -236,7 +236,7 @@ class Clocks(Fault):
         now = datetime.datetime.now(datetime.timezone.utc)
         for workload in self.run.ask(f"{KUEUE}/namespaces/{self.namespace}/workloads")["items"]:
             name = workload["metadata"]["name"]
-            evicted = documents.holds(workload, "Evicted")
+            evicted = kube_objects.holds(workload, "Evicted")
             self.run.check(not evicted, f"{part}: Workload {name} was sent back")
             for each in workload["status"]["conditions"]:
                 changed = datetime.datetime.fromisoformat(each["lastTransitionTime"].replace("Z", "+00:00"))
@@ -375,7 +375,7 @@ class Namespaces(Fault):
         self.run.make_queues(self.doomed)
         annotations = {"phalanx.dev/run-for": "1h"}
         for index in range(12):
-            document = documents.job(f"long-{index:02d}", 4, 4, annotations=annotations)
+            document = kube_objects.job(f"long-{index:02d}", 4, 4, annotations=annotations)
             self.run.persist(f"{BATCH}/namespaces/{self.doomed}/jobs", document)
         self.run.wait("the jobs to fill the queue", lambda: self.running() == 4 * self.fitting, patience=120)
 

@@ -13,10 +13,10 @@ import time
 
 sys.dont_write_bytecode = True
 import api_client  # noqa: E402
-import documents  # noqa: E402
+import kube_objects  # noqa: E402
 import manager_process  # noqa: E402
 from api_client import NO_ANSWER, ApiError  # noqa: E402
-from documents import assigned_hosts, holds  # noqa: E402
+from kube_objects import assigned_hosts, holds  # noqa: E402
 from names import AMOUNTS, BATCH, BLOCK, GPU, INDEX, JOB_NAME, KUEUE, LEASE_PATH, RACK  # noqa: E402
 
 GPUS_OF_A_NODE = 8
@@ -140,7 +140,7 @@ def random_job(name, chance):
     wish = chance.choice(["required", "required", "preferred", None])
     if wish:
         annotations[f"kueue.x-k8s.io/podset-{wish}-topology"] = chance.choice([RACK, BLOCK])
-    return documents.job(name, pods, gpus, annotations=annotations)
+    return kube_objects.job(name, pods, gpus, annotations=annotations)
 
 
 class Submitter(threading.Thread):
@@ -196,7 +196,7 @@ class Run(manager_process.Checks):
     def make_queues(self, namespace):
         """What is there already is shared."""
         self.persist("/api/v1/namespaces", {"metadata": {"name": namespace}})
-        for collection, document in documents.queue_objects(namespace, {**AMOUNTS, GPU: str(QUOTA)}):
+        for collection, document in kube_objects.queue_objects(namespace, {**AMOUNTS, GPU: str(QUOTA)}):
             self.persist(f"{KUEUE}/{collection}", document)
 
     def persist(self, path, document, client=None, refusals=None):
@@ -219,7 +219,7 @@ class Run(manager_process.Checks):
         return self.ask(f"{BATCH}/namespaces/{namespace}/jobs")["items"]
 
     def all_complete(self, namespace):
-        if all(documents.holds(item, "Complete") for item in self.jobs(namespace)):
+        if all(kube_objects.holds(item, "Complete") for item in self.jobs(namespace)):
             return True
         self.remind_kubelet(namespace)
         return False

@@ -2,12 +2,11 @@
 import concurrent.futures
 
 import api_client
-import documents
 import hostile_objects
-import manager_process
-from documents import condition, kueue_object
+import kube_objects
 from hostile_objects import MOST, NOW
-from names import AMOUNTS, BATCH, GPU, HOST, KUEUE, RACK, REQUIRED
+from kube_objects import condition, kueue_object
+from names import AMOUNTS, BATCH, GPU, GROUP, HOST, KUEUE, RACK, REQUIRED
 
 ESCAPES = "\x1b[2J\r\n2026-01-01T00:00:00.000000Z info  forged\u202e"
 
@@ -66,13 +65,13 @@ class Poison:
         workloads, queues = f"{KUEUE}/namespaces/{space}/workloads", f"{KUEUE}/clusterqueues"
 
         def workload(**fields):
-            template = documents.job("", 1, 1)["spec"]["template"]
+            template = kube_objects.job("", 1, 1)["spec"]["template"]
             template["spec"]["containers"][0]["resources"] = {"requests": fields.pop("requests", {"cpu": "1"})}
             pod_set = {"name": "main", "count": 1, "template": template, **fields}
             return kueue_object("Workload", "bad", {"queueName": "main", "podSets": [pod_set]})
 
         def queue(**amounts):
-            return documents.cluster_queue("bad", amounts)[1]
+            return kube_objects.cluster_queue("bad", amounts)[1]
 
         levels = [{"nodeLabel": f"example.com/level-{i}"} for i in range(17)]
         topology = kueue_object("Topology", "bad", {"levels": levels})
@@ -95,7 +94,7 @@ class Poison:
     def escapes(self, space):
         """What is written into annotations must not get onto terminals or into logs as it is."""
         for annotation in ("kueue.x-k8s.io/job-min-parallelism", REQUIRED):
-            document = documents.job("escapes", 1, 1)
+            document = kube_objects.job("escapes", 1, 1)
             document["metadata"]["annotations"] = {annotation: f"1{ESCAPES}"}
             document["spec"]["template"]["metadata"]["annotations"] = {annotation: f"1{ESCAPES}"}
             self.refused(f"poison: {annotation}", lambda d=document: self.submit(space, d), "annotations", "\\x1b[2J")
@@ -104,11 +103,11 @@ class Poison:
         self.others.append(f"{KUEUE}/admissionchecks/odd")
         active = {"type": "Active", "status": "True", "reason": "Active", "message": "", "lastTransitionTime": NOW}
         self.client.patch(f"{KUEUE}/admissionchecks/odd/status", {"status": {"conditions": [active]}})
-        collection, document = documents.cluster_queue("checked", AMOUNTS)
+        collection, document = kube_objects.cluster_queue("checked", AMOUNTS)
         document["spec"]["admissionChecksStrategy"] = {"admissionChecks": [{"name": "odd"}]}
-        self.make_queues((collection, document), documents.local_queue(space, "checked", "checked"))
+        self.make_queues((collection, document), kube_objects.local_queue(space, "checked", "checked"))
         self.others.append(f"{KUEUE}/clusterqueues/checked")
-        self.submit(space, documents.job("checked", 1, 1, "checked"))
+        self.submit(space, kube_objects.job("checked", 1, 1, "checked"))
 
         def asked():
             return (self.workload_of(space, "checked") or {}).get("status", {}).get("admissionChecks")
@@ -137,12 +136,12 @@ class Poison:
         """As large as API servers let them be."""
 
         def annotated(name, size):
-            document = documents.job(name, 1, 1, "main")
+            document = kube_objects.job(name, 1, 1, "main")
             document["metadata"]["annotations"] = {f"example.com/{i}": "x" * (size // 8) for i in range(8)}
             return document
 
         def long_environment(name, variables, size):
-            document = documents.job(name, 1, 1, "main")
+            document = kube_objects.job(name, 1, 1, "main")
             container = document["spec"]["template"]["spec"]["containers"][0]
             container["env"] = [{"name": f"V{i}", "value": "v" * size} for i in range(variables)]
             return document
@@ -191,7 +190,7 @@ class Poison:
             ("sum", many, {"cpu": "4611686018427387904m", GPU: str(1 << 62)}),
             ("pods", many, {"cpu": "1"}),
         ):
-            document = documents.job(f"absurd-{name}", 1, 1, "main", {REQUIRED: RACK})
+            document = kube_objects.job(f"absurd-{name}", 1, 1, "main", {REQUIRED: RACK})
             resources = {"requests": requests, "limits": requests}
             document["spec"]["template"]["spec"]["containers"][0]["resources"] = resources
             document["spec"].update({"parallelism": pods, "completions": pods, "completionMode": "NonIndexed"})
@@ -203,7 +202,7 @@ class Poison:
             )
             self.check(not self.pods(space, f"absurd-{name}"), f"poison: absurd-{name} has pods")
         long_name = "n" * 61  # pods have "-0" behind it
-        self.submit(space, documents.job(long_name, 1, 1, "main", {"example.com/note": f"note{ESCAPES}"}))
+        self.submit(space, kube_objects.job(long_name, 1, 1, "main", {"example.com/note": f"note{ESCAPES}"}))
         self.wait("a Job with a long name to run", lambda: self.runs(space, long_name, 1))
         self.remove_job(space, long_name)
 
@@ -227,7 +226,7 @@ class Poison:
             "spec": {"taints": [{"key": "example.com/absurd", "effect": "NoSchedule"}]},
         }
         node["metadata"]["annotations"] = {"example.com/note": f"note{ESCAPES}", "example.com/large": "x" * 200_000}
-        node["metadata"]["labels"].update(manager_process.GROUP)
+        node["metadata"]["labels"].update(GROUP)
         self.create("/api/v1/nodes", node)
         self.others.append("/api/v1/nodes/absurd-node")
         amounts = {"cpu": MOST, "memory": MOST, GPU: MOST, "pods": MOST, "example.com/thing": MOST}
@@ -238,7 +237,7 @@ class Poison:
         names = [f"many-{i}" for i in range(self.options.queues - 1)] + ["q" * 253]
         documents = []
         for name in names:
-            document = documents.cluster_queue(name, {"cpu": f"{MOST}m"})[1]
+            document = kube_objects.cluster_queue(name, {"cpu": f"{MOST}m"})[1]
             document["spec"]["cohortName"] = f"circle-{len(name) % 3}"
             documents.append(document)
         with concurrent.futures.ThreadPoolExecutor(8) as pool:

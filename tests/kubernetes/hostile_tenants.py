@@ -2,10 +2,10 @@
 import time
 
 import api_client
-import documents
 import hostile_objects
-from documents import condition, kueue_object
+import kube_objects
 from hostile_objects import MOST, NOW
+from kube_objects import condition, kueue_object
 from names import AMOUNTS, BATCH, GATE, GPU, HOST, KUEUE, RACK, RBAC, REQUIRED
 
 OLDER_KUEUE = "/apis/kueue.x-k8s.io/v1beta1"
@@ -34,10 +34,10 @@ class Tenants:
         for space in ("neighbour", "tenant", "powerful"):
             self.use_queues(space)
         selector = {"matchLabels": {"kubernetes.io/metadata.name": "neighbour"}}
-        collection, document = documents.cluster_queue("reserved", AMOUNTS)
+        collection, document = kube_objects.cluster_queue("reserved", AMOUNTS)
         document["spec"]["namespaceSelector"] = selector
-        self.make_queues((collection, document), documents.local_queue("tenant", "reserved", "reserved"))
-        self.make_queues(documents.local_queue("neighbour", "private", "all"))
+        self.make_queues((collection, document), kube_objects.local_queue("tenant", "reserved", "reserved"))
+        self.make_queues(kube_objects.local_queue("neighbour", "private", "all"))
         self.submit_gang("neighbour", "theirs", 2, 8)
         self.wait("the neighbour's Job to run", lambda: self.runs("neighbour", "theirs", 2))
         user = self.tenant("tenant")
@@ -48,7 +48,7 @@ class Tenants:
         self.powerful_tenant()
         self.check(self.runs("neighbour", "theirs", 2), "tenants: the neighbour's Job no longer runs")
         theirs = self.workload_of("neighbour", "theirs")
-        self.check(theirs is not None and documents.holds(theirs, "Admitted"), "tenants: nor is it admitted")
+        self.check(theirs is not None and kube_objects.holds(theirs, "Admitted"), "tenants: nor is it admitted")
         self.check_account("tenants", self.manager)
         self.remove_job("neighbour", "theirs")
         self.lives("tenants")
@@ -69,21 +69,21 @@ class Tenants:
     def queues_of_others(self, user):
         """A queue of another namespace, and one of a ClusterQueue that is not for this one."""
         jobs = f"{BATCH}/namespaces/tenant/jobs"
-        user.request("POST", jobs, documents.job("private", 1, 1, "private"))
-        user.request("POST", jobs, documents.job("reserved", 1, 1, "reserved"))
+        user.request("POST", jobs, kube_objects.job("private", 1, 1, "private"))
+        user.request("POST", jobs, kube_objects.job("reserved", 1, 1, "reserved"))
         for name, words in (("private", "LocalQueue private doesn't exist"), ("reserved", "doesn't match")):
             self.wait(f"{name} to wait for its queue", lambda n=name: self.waits_for("tenant", n, "Inadmissible"))
             message = condition(self.workload_of("tenant", name), "QuotaReserved")["message"]
             self.check(words in message, f"tenants: {name} waits because: {message}")
             self.check(not self.pods("tenant", name), f"tenants: {name} has pods")
             self.remove_job("tenant", name)
-        document = documents.job("elsewhere", 1, 1, "neighbour/private")
+        document = kube_objects.job("elsewhere", 1, 1, "neighbour/private")
         request = lambda: user.request("POST", jobs, document)  # noqa: E731
         self.refused("tenants: a queue with a namespace", request, "metadata.labels")
 
     def starts_by_hand(self, user):
         jobs = f"{BATCH}/namespaces/tenant/jobs"
-        user.request("POST", jobs, documents.job("waits", 1, 8, "main", {REQUIRED: "no.such/level"}))
+        user.request("POST", jobs, kube_objects.job("waits", 1, 8, "main", {REQUIRED: "no.such/level"}))
         self.wait("waits to have a Workload", lambda: self.workload_of("tenant", "waits"))
         start = {"spec": {"suspend": False}}
         self.refused(
@@ -91,7 +91,7 @@ class Tenants:
             lambda: user.patch(f"{jobs}/waits", start),
             "spec.suspend", "queue", "admits it", "remove the label",
         )
-        created = documents.job("at-once", 1, 8, "main", {REQUIRED: "no.such/level"})
+        created = kube_objects.job("at-once", 1, 8, "main", {REQUIRED: "no.such/level"})
         created["spec"]["suspend"] = False
         user.request("POST", jobs, created)
         self.check(self.job("tenant", "at-once")["spec"]["suspend"], "tenants: a new Job starts by itself")
@@ -105,7 +105,7 @@ class Tenants:
         """Pods by which somebody tries to get un-gated, to take nodes or to keep quota."""
         pods = "/api/v1/namespaces/tenant/pods"
         jobs = f"{BATCH}/namespaces/tenant/jobs"
-        user.request("POST", jobs, documents.job("small", 1, 1, "main", {REQUIRED: RACK}))
+        user.request("POST", jobs, kube_objects.job("small", 1, 1, "main", {REQUIRED: RACK}))
         self.wait("the tenant's own Job to run", lambda: self.runs("tenant", "small", 1))
         small = self.job("tenant", "small")
         own = self.workload_of("tenant", "small")["metadata"]["name"]
@@ -151,7 +151,7 @@ class Tenants:
         group = {"apiGroups": ["kueue.x-k8s.io"], "resources": ["workloads", "workloads/status"]}
         user = self.tenant("powerful", {**group, "verbs": ["get", "create", "update", "patch", "delete"]})
         collection = f"{KUEUE}/namespaces/powerful/workloads"
-        template = documents.job("", 1, 8)["spec"]["template"]
+        template = kube_objects.job("", 1, 8)["spec"]["template"]
         spec = {"queueName": "nowhere", "podSets": [{"name": "main", "count": 1, "template": template}]}
         host = self.names_of_nodes()[0]
         places = {

@@ -29,7 +29,8 @@
 {{/* Fails for an option that is said already, or by a value: (list . $arguments) */}}
 {{- define "phalanx.checkExtraArguments" -}}
 {{- $said := dict "--log-format" "logFormat" "--log-level" "logLevel" "--webhook-port" "webhook.port"
-  "--metrics-address" "metrics.enabled" "--feature-gates" "configuration.featureGates" -}}
+  "--metrics-address" "metrics.enabled" "--feature-gates" "configuration.featureGates"
+  "--drain-timeout" "drainSeconds" -}}
 {{- $there := list "--health-address" -}}
 {{- range index . 1 }}{{ $there = append $there (first (splitList "=" .)) }}{{ end -}}
 {{- range (index . 0).Values.extraArgs -}}
@@ -56,6 +57,9 @@
 {{- $arguments = append $arguments (printf "--webhook-port=%d" (int .webhook.port)) -}}
 {{- range $ports }}{{ if eq .name "webhook" }}{{ $_ := set . "containerPort" (int $root.Values.webhook.port) }}{{ end }}{{ end -}}
 {{- end -}}
+{{- if ne (int .drainSeconds) 100 -}}
+{{- $arguments = append (without $arguments "--drain-timeout=100s") (printf "--drain-timeout=%ds" (int .drainSeconds)) -}}
+{{- end -}}
 {{- if ne .logFormat "text" }}{{ $arguments = append $arguments (printf "--log-format=%s" .logFormat) }}{{ end -}}
 {{- if ne .logLevel "info" }}{{ $arguments = append $arguments (printf "--log-level=%s" .logLevel) }}{{ end -}}
 {{- include "phalanx.checkExtraArguments" (list $root $arguments) -}}
@@ -78,6 +82,7 @@
 {{- end -}}
 {{- with $root.Values -}}
 {{- $_ := set $spec "replicas" (int .replicas) -}}
+{{- $_ := set $pod "terminationGracePeriodSeconds" (add 30 (int .drainSeconds)) -}}
 {{- $_ := set $container "imagePullPolicy" .image.pullPolicy -}}
 {{- $_ := set $container "resources" .resources -}}
 {{- $_ := set $metadata "labels" (merge $metadata.labels .podLabels) -}}
