@@ -140,7 +140,7 @@ class HttpConnection final : public Connection,
   asio::awaitable<error_code> read_request(Parser& parser);
   error_code limit_body(Parser& parser) const;
   asio::awaitable<Response> answer(Request request);
-  asio::awaitable<bool> respond(const Response& response, bool last, bool head_only);
+  asio::awaitable<bool> respond(Response response, bool last, bool head_only);
   asio::awaitable<void> leave();
 
   asio::awaitable<error_code> parse(Parser& parser, bool whole);
@@ -150,6 +150,9 @@ class HttpConnection final : public Connection,
   // Says how many bytes of a body there are. If all requests together have too many, the largest of
   // those that are coming in gives way, be it this one.
   void hold(size_t bytes);
+  // The same of an answer. If all of them together have too many, those are left that have not
+  // taken theirs for a while; false if that is not enough.
+  bool hold_answer(size_t bytes);
   // Starts a new time limit for whatever is read and written from now on.
   void allow(Duration duration);
   void expire_at_deadline();
@@ -195,6 +198,7 @@ void HttpConnection::close() {
   deadline_.cancel();
   if (pending_) pending_->wake_up.cancel();
   hold(0);
+  hold_answer(0);
   state_.connections.erase(id_);
   state_.counters.connections_open = state_.connections.size();
   if (state_.connections.empty() && state_.idle) state_.idle();
@@ -227,8 +231,8 @@ asio::awaitable<bool> HttpConnection::shake_hands() {
       ERR_GET_REASON(static_cast<unsigned long>(error.value())) == SSL_R_HTTP_REQUEST;
   if (plain_http && !closed_) {
     tls_.reset();
-    const Response hint{.status = 400, .body = "this is HTTPS; write https:// in the address\n"};
-    co_await respond(hint, true, false);
+    Response hint{.status = 400, .body = "this is HTTPS; write https:// in the address\n"};
+    co_await respond(std::move(hint), true, false);
   }
   co_return false;
 }
@@ -259,11 +263,11 @@ asio::awaitable<bool> HttpConnection::serve_request() {
     co_return co_await respond({.status = 400, .body = "bad target\n"}, true, false);
   }
   const bool head_only = request.method == "HEAD";
-  const Response response = co_await answer(std::move(request));
+  Response response = co_await answer(std::move(request));
   if (closed_) co_return false;
   const bool last =
       !keep_alive || state_.draining || state_.stopping || identity_ != state_.identity;
-  co_return co_await respond(response, last, head_only);
+  co_return co_await respond(std::move(response), last, head_only);
 }
 
 asio::awaitable<error_code> HttpConnection::read_request(Parser& parser) {
@@ -317,17 +321,25 @@ asio::awaitable<Response> HttpConnection::answer(Request request) {
 }
 
 // Whether another request can follow.
-asio::awaitable<bool> HttpConnection::respond(const Response& response, bool last, bool head_only) {
+asio::awaitable<bool> HttpConnection::respond(Response response, bool last, bool head_only) {
   enter(Phase::kAnswering);
   hold(0);
   gave_way_ = false;  // it has: what is left is to say so
-  allow(state_.options.transfer_timeout);
   const bool possible = response.status >= 200 && response.status <= AtomicCounters::kLastStatus;
-  const Response impossible{.status = 500, .body = "there is no such status\n"};
-  const Response& sent = possible ? response : impossible;
-  ++state_.counters.responses[static_cast<size_t>(sent.status - AtomicCounters::kFirstStatus)];
-  const std::string text = format_response(sent, !last, head_only);
-  const error_code error = co_await write(text);
+  if (!possible) response = {.status = 500, .body = "there is no such status\n"};
+  if (!hold_answer(response.body.size())) {
+    response = {.status = 503, .body = "too many answers wait to be read; try again later\n"};
+    last = true;
+  }
+  allow(state_.options.transfer_timeout);
+  ++state_.counters.responses[static_cast<size_t>(response.status - AtomicCounters::kFirstStatus)];
+  std::string text = format_head(response, !last);
+  const bool whole = head_only || !has_body(response.status) || response.body.size() < kReadBytes;
+  // In one packet, if it can be; what is large is not copied.
+  if (whole && !head_only && has_body(response.status)) text += response.body;
+  error_code error = co_await write(text);
+  if (!error && !whole) error = co_await write(response.body);
+  hold_answer(0);
   if (error == asio::error::timed_out) ++state_.counters.timeouts;
   if (!error && last) co_await leave();
   co_return !error && !last;
@@ -417,6 +429,23 @@ void HttpConnection::hold(size_t bytes) {
     if (largest == nullptr) return;  // all of them are with the handler
     largest->give_way();
   }
+}
+
+bool HttpConnection::hold_answer(size_t bytes) {
+  state_.answers_bytes -= answer_bytes();
+  set_answer_bytes(0);
+  const auto impatient = std::chrono::steady_clock::now() - kPatience;
+  while (bytes > 0 && state_.answers_bytes + bytes > state_.options.max_answers_bytes) {
+    const auto slow = std::ranges::find_if(state_.connections, [&](const auto& each) {
+      return each.second->answer_bytes() > 0 && each.second->since() < impatient;
+    });
+    if (slow == state_.connections.end()) return false;
+    ++state_.counters.connections_evicted;
+    slow->second->close();
+  }
+  state_.answers_bytes += bytes;
+  set_answer_bytes(bytes);
+  return true;
 }
 
 void HttpConnection::give_way() {

@@ -19,6 +19,10 @@
 
 namespace phalanx::serve {
 
+// A client that has been silent or slow for less than this is not made to go for another: of a
+// sudden crowd, each would throw out the one before.
+constexpr auto kPatience = std::chrono::seconds(2);
+
 class Connection {
  public:
   enum class Phase {
@@ -43,6 +47,8 @@ class Connection {
   [[nodiscard]] std::chrono::steady_clock::time_point since() const { return since_; }
   // Of the body that came in, until it is answered.
   [[nodiscard]] size_t held_bytes() const { return held_bytes_; }
+  // Of the answer, until the client has taken it.
+  [[nodiscard]] size_t answer_bytes() const { return answer_bytes_; }
 
  protected:
   void enter(Phase phase) {
@@ -50,11 +56,13 @@ class Connection {
     since_ = std::chrono::steady_clock::now();
   }
   void set_held_bytes(size_t bytes) { held_bytes_ = bytes; }
+  void set_answer_bytes(size_t bytes) { answer_bytes_ = bytes; }
 
  private:
   Phase phase_ = Phase::kArriving;
   std::chrono::steady_clock::time_point since_ = std::chrono::steady_clock::now();
   size_t held_bytes_ = 0;
+  size_t answer_bytes_ = 0;
 };
 
 struct AtomicCounters {
@@ -82,7 +90,8 @@ struct ServerState {
   std::function<void()> idle;                   // called when the last connection was closed
   std::map<uint64_t, Connection*> connections;  // in the order in which they came
   uint64_t next_connection = 0;
-  size_t bodies_bytes = 0;  // of all requests that are not answered
+  size_t bodies_bytes = 0;   // of all requests that are not answered
+  size_t answers_bytes = 0;  // of all answers that are not taken
   AtomicCounters counters;
 };
 

@@ -26,9 +26,6 @@ namespace asio = boost::asio;
 using boost::asio::ip::tcp;
 using boost::system::error_code;
 
-// A client that has been silent or slow for less than this is not made to go for another: of a
-// sudden crowd, each would throw out the one before.
-constexpr auto kPatience = std::chrono::seconds(2);
 // Between two tries to accept when the system has no descriptors left.
 constexpr auto kAcceptPause = std::chrono::milliseconds(100);
 

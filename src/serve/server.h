@@ -10,8 +10,10 @@
 // every wait have a limit. If there are too many connections, the one that has been idle longest
 // makes room; then one whose client has been silent or slow for some seconds; only if there is
 // none the new one is refused. If the bodies that come in are too much together, the largest of
-// them is refused, so that whoever sends little is served whatever others do. Memory is at most
-// max_bodies_bytes, some 100 KiB for each connection, and what the answers hold.
+// them is refused, so that whoever sends little is served whatever others do. If the answers that
+// nobody takes are, those who have not for some seconds are left. Memory is at most
+// max_bodies_bytes, max_answers_bytes, some 100 KiB for each connection, and what the handler
+// needs.
 //
 // A request on a connection that is kept costs some 20 us, with TLS 35 us; a TLS handshake 1 ms.
 #pragma once
@@ -44,6 +46,8 @@ struct ServerOptions {
   std::function<size_t(std::string_view path)> most_body_bytes = nullptr;
   // Of all requests together, until they are answered; beyond: 503 for the largest.
   size_t max_bodies_bytes = size_t{256} << 20;
+  // Of all answers together, until they are taken; beyond: who is slow is left, or else 503.
+  size_t max_answers_bytes = size_t{512} << 20;
   // For a TLS handshake, for the first byte of a new connection, and from a request's first byte
   // to the end of its headers.
   Duration header_timeout = std::chrono::seconds(10);

@@ -263,6 +263,34 @@ TEST(ServerLimits, WhoDoesNotReadTheAnswerIsLeft) {
   eventually([&] { return server->counters().connections_open == 0; });
 }
 
+// Answers that nobody takes do not fill the memory, nor keep others from theirs for long.
+TEST(ServerLimits, AnswersThatAreTooMuchTogetherAre503UntilTheSlowAreLeft) {
+  ServerOptions options = on_loopback();
+  options.max_answers_bytes = size_t{130} << 20;
+  const std::string large(size_t{64} << 20, 'x');
+  const auto server = start(
+      [&](const Request& request, const Reply& reply) {
+        reply({.body = request.path == "/large" ? large : "hello\n"});
+      },
+      options);
+  const std::string get_large = "GET /large HTTP/1.1\r\nHost: a\r\n\r\n";
+  std::list<Client> slow;
+  for (int i = 0; i < 2; ++i) slow.emplace_back(server->port()).send(get_large);
+  eventually([&] { return server->counters().responses[200] == 2; });
+  const Answer refused = Client(server->port()).ask(get_large);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_TRUE(refused.closes());
+  EXPECT_EQ(Client(server->port()).ask(kGet).status, 200) << "small ones have room";
+  EXPECT_EQ(server->counters().connections_evicted, 0U);
+  Answer answer;
+  eventually([&] {
+    answer = Client(server->port()).ask(get_large);
+    return answer.status == 200;
+  });
+  EXPECT_EQ(answer.body.size(), large.size());
+  EXPECT_EQ(server->counters().connections_evicted, 1U) << "one was enough";
+}
+
 TEST(ServerLimits, TheOneIdleForLongestMakesRoom) {
   ServerOptions options = on_loopback();
   options.max_connections = 4;

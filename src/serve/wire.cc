@@ -46,11 +46,6 @@ std::string one_line(std::string text) {
   return text;
 }
 
-// An answer of these has no body, and may not say how long it is.
-bool has_content(int status) {
-  return status >= 200 && status != 204 && status != 304;
-}
-
 // The value of a header and what follows it; "" if there is none. `name` is all that stands before
 // the value, from the end of the line above.
 std::string_view from_value(std::string_view head, std::string_view name) {
@@ -73,10 +68,15 @@ Target split_target(std::string_view target) {
           .query = std::string(target.substr(mark + 1))};
 }
 
-std::string format_response(const Response& response, bool keep_alive, bool head_only) {
+// Of the others an answer may not even say how long it is.
+bool has_body(int status) {
+  return status >= 200 && status != 204 && status != 304;
+}
+
+std::string format_head(const Response& response, bool keep_alive) {
   std::string text =
       fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason_phrase(response.status));
-  if (has_content(response.status)) {
+  if (has_body(response.status)) {
     if (!response.content_type.empty()) {
       text += fmt::format("Content-Type: {}\r\n", one_line(response.content_type));
     }
@@ -87,7 +87,6 @@ std::string format_response(const Response& response, bool keep_alive, bool head
   }
   // HTTP/1.0 clients that asked to go on want to be told that they may.
   text += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
-  if (has_content(response.status) && !head_only) text += response.body;
   return text;
 }
 

@@ -17,12 +17,14 @@ struct Target {
 // "/a?b", "http://host/a?b" (as proxies write it) or "*"; an empty path if it is none of them.
 Target split_target(std::string_view target);
 
-// An answer as it goes out; without its body if the request was a HEAD, or if the status has none.
-// Control characters in headers become spaces: a value that came from outside must not begin a
-// header of its own.
-std::string format_response(const Response& response, bool keep_alive, bool head_only);
+// Whether answers of this status have a body.
+bool has_body(int status);
 
-// The head of an answer, for clients of our own server: only what format_response() writes is
+// What goes out before the body. Control characters in headers become spaces: a value that came
+// from outside must not begin a header of its own.
+std::string format_head(const Response& response, bool keep_alive);
+
+// The head of an answer, for clients of our own server: only what format_head() writes is
 // understood.
 struct ResponseHead {
   int status = 0;
