@@ -96,6 +96,16 @@ void check_wishes(const json::value& document, ProblemList& problems) {
   }
 }
 
+// What was let in before can be changed in other ways, and be finished and removed.
+void check_template(const Place& old_job, const Place& job, ProblemList& problems) {
+  const auto problem_of = [](const Place& each) -> std::string {
+    const Place pod_template = each["spec"]["template"];
+    return pod_template.present() ? jobs::template_problem(*pod_template.value()) : "";
+  };
+  const std::string problem = problem_of(job);
+  if (!problem.empty() && problem_of(old_job).empty()) problems.add("", problem);
+}
+
 // By these a Job that runs with fewer pods is brought back to what it was.
 void check_kept_annotations(const Place& old_job, const Place& job, ProblemList& problems) {
   for (const std::string_view name : {core::names::kMinParallelismAnnotation,
@@ -195,6 +205,7 @@ std::vector<Problem> validate_job(const json::value* old_document, const json::v
                              queue_of(old_job)));
   }
   if (was_running) check_kept_annotations(old_job, job, problems);
+  check_template(old_job, job, problems);
   check_wishes(document, problems);
   return std::move(problems).take();
 }

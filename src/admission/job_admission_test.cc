@@ -162,6 +162,25 @@ std::string problems(const json::value* old_job, const json::value& document) {
   return text;
 }
 
+// Its Workload would be more than what converts it takes, and so would every list that it is in.
+TEST(JobValidationTest, AMapOfThousandsIsRefused) {
+  const auto with_selectors = [](int count) {
+    json::value document = job(kQueued, "suspend: true, ", "{}");
+    json::object selectors;
+    for (int i = 0; i < count; ++i) selectors["k" + std::to_string(i)] = "";
+    document.at("spec").at("template").at("spec").as_object()["nodeSelector"] = selectors;
+    return document;
+  };
+  EXPECT_EQ(problems(nullptr, with_selectors(1000)), "");
+  const json::value crowded = with_selectors(1001);
+  EXPECT_EQ(problems(nullptr, crowded),
+            "spec.template.spec.nodeSelector: has more than 1000 entries; leave some out\n");
+  EXPECT_EQ(problems(&crowded, with_selectors(1002)), "") << "it was so before";
+  json::value unqueued = crowded;
+  unqueued.at("metadata").as_object().erase("labels");
+  EXPECT_EQ(problems(nullptr, unqueued), "") << "not ours";
+}
+
 TEST(JobValidationTest, TheQueueMayChangeOnlyWhileSuspended) {
   const json::value running = job(kQueued, "suspend: false, ", "{}");
   const json::value held = job(kQueued, "suspend: true, ", "{}");

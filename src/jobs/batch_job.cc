@@ -13,6 +13,10 @@ namespace phalanx::jobs {
 namespace {
 
 constexpr std::string_view kBuiltInController = "kubernetes.io/job-controller";
+// Of one object in a pod template. A Workload holds a copy of it, the managers of its fields hold
+// another, and what reads strangers' documents takes only so much of objects with more than that
+// (base/strict_json.h): one Workload beyond it, and lists of Workloads could not be converted.
+constexpr size_t kMostFields = 1000;
 
 void read_finish(const api::Job& read, core::Job& job) {
   job.finished = read.finished;
@@ -80,6 +84,13 @@ std::string partial_admission_problem(const api::Job& job, const api::ObjectMeta
   return "";
 }
 
+std::string template_problem(const json::value& pod_template) {
+  const auto crowded = find_crowded_object(pod_template, kMostFields);
+  if (!crowded) return "";
+  return fmt::format("spec.template{}{}: has more than {} entries; leave some out",
+                     crowded->empty() ? "" : ".", excerpt(*crowded), kMostFields);
+}
+
 core::Job BatchJobAdapter::read(const JsonReader& object) const {
   DecodeStatus annotations;
   const api::Job read = api::read_job(object, annotations);
@@ -108,6 +119,7 @@ core::Job BatchJobAdapter::read(const JsonReader& object) const {
   }
   if (!job.finished) {
     if (const json::value* document = object.object("spec").find("template")) {
+      if (job.problem.empty()) job.problem = template_problem(*document);
       pod_set.document = *document;
     }
   }

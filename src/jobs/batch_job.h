@@ -25,6 +25,9 @@ class BatchJobAdapter final : public core::JobAdapter {
 // metadata come apart, because a Job that is still to be named has none of its own.
 std::string partial_admission_problem(const api::Job& job, const api::ObjectMeta& meta);
 
+// What is wrong with a pod template that no Workload can hold; "" if nothing is.
+std::string template_problem(const json::value& pod_template);
+
 // All adapters that there are.
 core::Adapters all_adapters();
 

@@ -1,7 +1,9 @@
 #include "jobs/batch_job.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/strict_json.h"
 #include "base/yaml.h"
 
 namespace phalanx::jobs {
@@ -76,6 +78,24 @@ TEST(BatchJobTest, AnnotationsThatMakeNoSenseAreAProblemOfTheJobAlone) {
   const core::Job job = read(spec_with(
       "parallelism: 1", "{annotations: {kueue.x-k8s.io/podset-unconstrained-topology: maybe}}"));
   EXPECT_NE(job.problem.find("podset-unconstrained-topology"), std::string::npos);
+}
+
+// Also of a Job that no webhook has seen. What is taken must not become too much for those who
+// convert lists of Workloads, each with its managers' copy.
+TEST(BatchJobTest, ATemplateWithAMapOfThousandsIsAProblem) {
+  const auto map_of = [](int entries) {
+    std::string text = "{";
+    for (int i = 0; i < entries; ++i) text += fmt::format("{}\"k{}\":\"\"", i == 0 ? "" : ",", i);
+    return text + "}";
+  };
+  const auto job_with = [&](int entries) {
+    return read(spec_with("parallelism: 1", "{}", "nodeSelector: " + map_of(entries) + ", "));
+  };
+  EXPECT_EQ(job_with(1000).problem, "");
+  EXPECT_TRUE(job_with(1001).problem.starts_with("spec.template.spec.nodeSelector: "));
+  std::string list = "[0";
+  for (int i = 0; i < 200; ++i) list += "," + map_of(1001);
+  EXPECT_TRUE(parse_strict_json(list + "]").has_value());
 }
 
 TEST(BatchJobTest, WhatAStartPutsInAStopTakesOutAgain) {
