@@ -27,7 +27,13 @@ void hear(int number) {
   } else {
     if (void (*restore)() = restore_before_end) restore();
     ::signal(number, SIG_DFL);
-    ::raise(number);  // takes effect when this handler returns
+    sigset_t only;
+    sigemptyset(&only);
+    sigaddset(&only, number);
+    pthread_sigmask(SIG_UNBLOCK, &only, nullptr);
+    ::raise(number);
+    // The first process of a container outlives signals that it does not handle.
+    ::_exit(128 + number);
   }
   errno = saved;
 }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "api/object_meta.h"
 #include "kube/requests.h"
 
@@ -15,6 +17,7 @@ constexpr int kConflict = 409;
 constexpr auto kPatience = std::chrono::seconds(5);
 // Whoever waits for us to go does not wait longer.
 constexpr auto kLastPatience = std::chrono::milliseconds(700);
+constexpr auto kResignPause = std::chrono::milliseconds(300);
 
 }  // namespace
 
@@ -252,8 +255,10 @@ void Elector::take_data(std::string_view data) {
   if (claims) claim();
 }
 
-void Elector::resign(std::function<void()> done) {
+void Elector::resign(Duration patience, std::function<void(bool told)> done) {
   resigning_ = true;
+  resigned_ = std::move(done);
+  resigns_until_ = transport_.now() + patience;
   const bool led = may_write();
   const bool claims = busy_ && !led;
   leads_ = false;
@@ -261,33 +266,42 @@ void Elector::resign(std::function<void()> done) {
     transport_.cancel(id);
   }
   busy_ = false;
-  if (led && record_) return give_up(std::move(done), true);
+  if (led && record_) return give_up();
   // A claim that is cut off may have arrived.
-  if (claims) return give_up_if_ours(std::move(done));
-  exchange_ = transport_.after(Duration(0), std::move(done));
+  if (claims) return give_up_if_ours();
+  exchange_ = transport_.after(Duration(0), [this] { resigned_(true); });
 }
 
-void Elector::give_up_if_ours(std::function<void()> done) {
+void Elector::give_up_if_ours() {
   HttpRequest read;
   read.target = object_path(kLeases, options_.namespace_, options_.name);
   read.timeout = kLastPatience;
-  exchange_ =
-      transport_.send(std::move(read), [this, done = std::move(done)](const HttpResponse& found) {
-        const auto lease = read_document(found, "");
-        if (lease) observe(*lease);
-        if (!lease || record_->holder != options_.identity) return done();
-        give_up(done, false);
-      });
+  exchange_ = transport_.send(std::move(read), [this](const HttpResponse& found) {
+    if (found.status == kNotFound) return resigned_(true);
+    const auto lease = read_document(found, "");
+    if (!lease) return give_up_again();
+    observe(*lease);
+    if (record_->holder != options_.identity) return resigned_(true);
+    give_up();
+  });
 }
 
-void Elector::give_up(std::function<void()> done, bool once_more) {
+void Elector::give_up() {
   HttpRequest request = write_request("");
   request.timeout = kLastPatience;
-  exchange_ = transport_.send(
-      std::move(request), [this, done = std::move(done), once_more](const HttpResponse& response) {
-        if (response.status != kConflict || !once_more) return done();
-        give_up_if_ours(done);  // a renewal was under way, and has changed the lease
-      });
+  exchange_ = transport_.send(std::move(request), [this](const HttpResponse& response) {
+    const bool written = response.status >= 200 && response.status < 300;
+    if (written || response.status == kNotFound) return resigned_(true);
+    // A renewal was under way, and has changed the lease: that is known at once, and happens once.
+    if (response.status == kConflict && !std::exchange(crossed_, true)) return give_up_if_ours();
+    give_up_again();
+  });
+}
+
+// Whether the last try has arrived is not known.
+void Elector::give_up_again() {
+  if (transport_.now() >= resigns_until_) return resigned_(false);
+  exchange_ = transport_.after(kResignPause, [this] { give_up_if_ours(); });
 }
 
 }  // namespace phalanx::kube

@@ -59,8 +59,9 @@ class Elector {
   [[nodiscard]] bool may_write() const {
     return leads_ && transport_.now() < renewed_at_ + options_.renew_deadline;
   }
-  // Gives the lease up and takes no part any more; `done` when the others know, or cannot be told.
-  void resign(std::function<void()> done);
+  // Gives the lease up and takes no part any more. `done` when the others know, or could not be
+  // told in that time: then the lease runs out by itself.
+  void resign(Duration patience, std::function<void(bool told)> done);
 
  private:
   struct Record {
@@ -88,8 +89,9 @@ class Elector {
   void take_data(std::string_view data);
   [[nodiscard]] json::object lease_of(const std::string& holder) const;
   HttpRequest write_request(const std::string& holder) const;
-  void give_up(std::function<void()> done, bool once_more);
-  void give_up_if_ours(std::function<void()> done);
+  void give_up();
+  void give_up_if_ours();
+  void give_up_again();
   // The leader's time is over unless it is renewed before.
   void watch_deadline();
 
@@ -104,6 +106,9 @@ class Elector {
   Instant observed_at_{};         // when it last changed
   bool leads_ = false;
   bool resigning_ = false;
+  bool crossed_ = false;     // its end and a renewal have
+  Instant resigns_until_{};  // nothing is tried again after that
+  std::function<void(bool told)> resigned_;
   Instant renewed_at_{};  // when the last renewal that succeeded was sent
   std::optional<std::string> announced_;
   Transport::Id exchange_ = 0;

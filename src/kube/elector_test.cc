@@ -127,7 +127,7 @@ TEST_F(ElectorTest, WhoGivesItUpIsFollowedAtOnce) {
   b_.elector.start();
   live(50);
   bool done = false;
-  a_.elector.resign([&] { done = true; });
+  a_.elector.resign(Duration(0), [&](bool told) { done = told; });
   EXPECT_FALSE(a_.elector.may_write());
   live(3);
   EXPECT_TRUE(done);
@@ -146,10 +146,38 @@ TEST_F(ElectorTest, WhoGivesItUpWhileARenewalIsUnderWayIsFollowedAllTheSame) {
   // It arrives, but its answer does not.
   lease_.at("metadata").as_object()["resourceVersion"] = std::to_string(++version_);
   bool done = false;
-  a_.elector.resign([&] { done = true; });
+  a_.elector.resign(Duration(0), [&](bool told) { done = told; });
   live(3);
   EXPECT_TRUE(done);
   EXPECT_EQ(holder(), "b");
+}
+
+// An API server that is being replaced has no answer for a moment, and nobody else would lead until
+// the lease runs out.
+TEST_F(ElectorTest, GivingUpIsTriedAgainWhileThereIsTime) {
+  a_.elector.start();
+  serve(a_);
+  std::optional<bool> told;
+  a_.elector.resign(seconds(10), [&](bool result) { told = result; });
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(a_.transport.exchanges().size(), 1U) << i;
+    a_.transport.answer(kLease, i == 0 ? 0 : 503, "");
+    pass(seconds(1));
+  }
+  EXPECT_FALSE(told.has_value());
+  serve(a_);
+  EXPECT_EQ(told, true);
+  EXPECT_EQ(holder(), "");
+}
+
+TEST_F(ElectorTest, WhoCannotGiveUpInTimeSaysSo) {
+  a_.elector.start();
+  serve(a_);
+  std::optional<bool> told;
+  a_.elector.resign(Duration(0), [&](bool result) { told = result; });
+  a_.transport.answer(kLease, 503, "");
+  EXPECT_EQ(told, false);
+  EXPECT_EQ(holder(), "a") << "it runs out";
 }
 
 TEST_F(ElectorTest, AClaimThatIsUnderWayIsGivenUp) {
@@ -162,7 +190,7 @@ TEST_F(ElectorTest, AClaimThatIsUnderWayIsGivenUp) {
   lease_.at("metadata").as_object()["resourceVersion"] = std::to_string(++version_);
   ASSERT_EQ(holder(), "a");
   bool done = false;
-  a_.elector.resign([&] { done = true; });
+  a_.elector.resign(Duration(0), [&](bool told) { done = told; });
   serve(a_);
   EXPECT_TRUE(done);
   EXPECT_EQ(holder(), "");

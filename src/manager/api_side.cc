@@ -155,6 +155,7 @@ void ApiSide::make_writer() {
 void ApiSide::begin(uint64_t number, const std::vector<api::Kind>& kinds) {
   life_ = {};
   life_.number = number;
+  sends_no_more_ = retiring_;
   // Who begins anew has lost the lease, as a rule because nobody answered.
   transport_.distrust_connections();
   make_writer();
@@ -167,12 +168,12 @@ void ApiSide::begin_life(uint64_t life, std::vector<api::Kind> kinds) {
   transport_.post([this, life, kinds = std::move(kinds)] { begin(life, kinds); });
 }
 
-void ApiSide::catch_up(uint64_t life) {
-  transport_.post([this, life] {
+void ApiSide::catch_up(uint64_t life, uint64_t term) {
+  transport_.post([this, life, term] {
     if (life != life_.number) return;
     reopen_connections();
-    life_.reflectors.at(api::Kind::kWorkload)->refresh([this, life] {
-      decider_.put(CaughtUp{life});
+    life_.reflectors.at(api::Kind::kWorkload)->refresh([this, life, term] {
+      decider_.put(CaughtUp{life, term});
     });
   });
 }
@@ -231,12 +232,11 @@ void ApiSide::start_election() {
   });
 }
 
-void ApiSide::begin_to_retire() {
-  if (std::exchange(retiring_, true)) return;
+void ApiSide::let_writes_end(std::function<void(bool answered)> done) {
   const kube::Instant last_send = transport_.now() + kLastSend;
   const kube::Instant deadline = transport_.now() + kLastWrites;
   auto check = std::make_shared<std::function<void()>>();
-  *check = [this, last_send, deadline, check] {
+  *check = [this, last_send, deadline, done = std::move(done), check] {
     sends_no_more_ = transport_.now() >= last_send || !may_write();
     const size_t under_way = life_.writer ? life_.writer->under_way() : 0;
     const size_t waiting = life_.writer && !sends_no_more_ ? life_.writer->unfinished() : 0;
@@ -244,25 +244,42 @@ void ApiSide::begin_to_retire() {
       transport_.after(Duration(10), *check);
       return;
     }
-    const bool unsettled = under_way > 0;
-    life_.writer.reset();
     *check = nullptr;
+    sends_no_more_ = true;
+    done(under_way == 0);
+  };
+  transport_.after(Duration(0), *check);
+}
+
+void ApiSide::settle() {
+  transport_.post([this] {
+    if (retiring_) return;
+    let_writes_end([this](bool /*answered*/) { decider_.put(Settled{}); });
+  });
+}
+
+void ApiSide::begin_to_retire(Duration patience) {
+  if (std::exchange(retiring_, true)) return;
+  let_writes_end([this, patience](bool answered) {
+    life_.writer.reset();
     const auto done = [this] {
       retired_ = true;
       decider_.put(Retired{});
       if (ends_) end();
     };
-    if (unsettled) {
+    if (!answered) {
       log_warning("stops with writes that nobody has answered; the lease runs out by itself");
     }
     // What is cut off may arrive all the same, and whoever comes next must not decide before.
-    if (!elector_ || unsettled) {
+    if (!elector_ || !answered) {
       elector_.reset();
       return done();
     }
-    elector_->resign(done);
-  };
-  transport_.after(Duration(0), *check);
+    elector_->resign(patience, [done](bool told) {
+      if (!told) log_warning("the lease could not be given up; it runs out by itself");
+      done();
+    });
+  });
 }
 
 // Posted, so that the loop does not wait once more before it looks.
@@ -270,15 +287,15 @@ void ApiSide::end() {
   transport_.post([this] { over_ = true; });
 }
 
-void ApiSide::retire() {
-  transport_.post([this] { begin_to_retire(); });
+void ApiSide::retire(Duration patience) {
+  transport_.post([this, patience] { begin_to_retire(patience); });
 }
 
 void ApiSide::stop() {
   if (!thread_.joinable()) return;
   transport_.post([this] {
     ends_ = true;
-    begin_to_retire();
+    begin_to_retire(Duration(0));
     if (retired_) end();
   });
   thread_.join();

@@ -47,6 +47,7 @@ struct AllListed {
 // Everything has been told that a leader before us can have promised.
 struct CaughtUp {
   uint64_t life = 0;
+  uint64_t term = 0;
 };
 struct Elected {
   // The network had trouble a short time ago: what is known may be older than what the leader
@@ -69,13 +70,15 @@ struct Question {
 struct NobodyConverts {};
 // The webhooks can be called.
 struct Listening {};
+// Nothing is being written, and nothing will be until another life begins.
+struct Settled {};
 // The last writes are over, and the lease is given up.
 struct Retired {};
 struct Stop {
   std::optional<Error> why = {};  // none: somebody wants it
 };
 using Message = std::variant<Arrived, AllListed, CaughtUp, NobodyConverts, Elected, Deposed,
-                             Question, Listening, Retired, Stop>;
+                             Question, Listening, Settled, Retired, Stop>;
 
 // At this moment.
 struct ApiGauges {
@@ -100,13 +103,17 @@ class ApiSide {
   // From any thread.
   void begin_life(uint64_t life, std::vector<api::Kind> kinds);
   // Lists the Workloads as they are from now on, and watches everything on new connections.
-  void catch_up(uint64_t life);
+  // `term` tells one election from another.
+  void catch_up(uint64_t life, uint64_t term);
   // `caused_at`: when the first of the events arrived that led to these writes.
   void carry_out(uint64_t life, std::vector<core::Write> writes, std::vector<core::Notice> notices,
                  std::optional<kube::Instant> caused_at);
   void start_election();
-  // Lets writes end that are under way, and gives the lease up. From then on it only follows.
-  void retire();
+  // Lets writes end that are under way, for whoever wants to list what they have done.
+  void settle();
+  // Lets writes end that are under way, and gives the lease up, which may take so long if nobody
+  // answers. From then on it only follows.
+  void retire(Duration patience);
   // The same, and ends the thread.
   void stop();
   // By the API server's clock, from any thread.
@@ -137,7 +144,9 @@ class ApiSide {
   // The watch of a kind has told this much.
   void measure_lag(api::Kind kind, uint64_t seen);
   void run();
-  void begin_to_retire();
+  // Waits for a short time only; `answered`: all of them were, by then.
+  void let_writes_end(std::function<void(bool answered)> done);
+  void begin_to_retire(Duration patience);
   void end();
   [[nodiscard]] bool may_write() const;
 

@@ -12,8 +12,8 @@
 namespace phalanx::manager {
 namespace {
 
-// API servers wait ten seconds by default; ours say five.
-constexpr auto kAnswerTimeout = std::chrono::seconds(5);
+// As long as API servers wait (deploy/webhooks.yaml).
+constexpr auto kAnswerTimeout = WebhookHandler::kPatience;
 // Of a body that is sent to a path that there is not.
 constexpr size_t kMostBytesElsewhere = size_t{1} << 20;
 
@@ -132,10 +132,11 @@ Result<void> Endpoints::serve_webhooks(const serve::Identity& identity) {
     return most > 0 ? most : kMostBytesElsewhere;
   };
   auto webhook = serve::Server::start(
-      options, identity, [this](const serve::Request& request, const serve::Reply& reply) {
+      options, identity, [this](serve::Request request, const serve::Reply& reply) {
         // Only paths that there are become labels.
         const bool known = admission::most_body_bytes(request.path) > 0;
-        webhooks_.answer(request, counted(known ? request.path : "other", reply));
+        const serve::Reply answer = counted(known ? request.path : "other", reply);
+        webhooks_.answer(std::move(request), answer);
       });
   if (!webhook) return within("--webhook-port", webhook.error());
   webhook_server_ = std::move(*webhook);
@@ -222,8 +223,7 @@ void Endpoints::scrape(const serve::Reply& reply) {
     if (const Time expires = certificate_expires_; expires != Time{}) {
       context->certificate_expires = expires;
     }
-    // Another thread makes the server, and says so when it is there.
-    if (serves_webhooks_) context->webhooks = webhook_server_->counters();
+    context->webhooks = webhook_traffic();
     decider_.put(Question{[this, reply, context](core::Core& core, const Standing& standing) {
       serve::Response response;
       response.content_type = "text/plain; version=0.0.4; charset=utf-8";
@@ -245,8 +245,9 @@ void Endpoints::drain() {
   if (webhook_server_) webhook_server_->drain();
 }
 
-size_t Endpoints::webhook_connections() const {
-  return serves_webhooks_ ? webhook_server_->counters().connections_open : 0;
+// Another thread makes the server, and says so when it is there.
+serve::ServerCounters Endpoints::webhook_traffic() const {
+  return serves_webhooks_ ? webhook_server_->counters() : serve::ServerCounters();
 }
 
 void Endpoints::stop() {

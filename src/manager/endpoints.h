@@ -41,8 +41,10 @@ class Endpoints {
   void convert_now();
   // Webhooks are answered as before, but clients are sent elsewhere.
   void drain();
-  // Connections on which webhooks can be called.
-  [[nodiscard]] size_t webhook_connections() const;
+  // Whether it counts as ready, to convert, before it knows the cluster.
+  [[nodiscard]] bool converts_early() const { return converts_early_; }
+  // Of those who call webhooks.
+  [[nodiscard]] serve::ServerCounters webhook_traffic() const;
   void stop();
 
  private:

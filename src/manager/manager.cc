@@ -25,6 +25,8 @@ constexpr auto kLookInterval = std::chrono::seconds(2);
 constexpr Duration kLongestWait = std::chrono::seconds(1);
 // However few connections there are: a Service takes a moment to forget a pod.
 constexpr Duration kShortestLeave = std::chrono::seconds(1);
+// Whom nobody has called for so long nobody is led to any more.
+constexpr Duration kQuiet = std::chrono::seconds(5);
 constexpr Duration kAnswerInterval = std::chrono::milliseconds(10);
 
 uint64_t random_seed() {
@@ -106,6 +108,7 @@ void Manager::measure(const core::Event& event) {
 void Manager::begin_life() {
   if (listed_) previous_ = std::move(core_);
   ++life_;
+  reloading_ = false;
   listed_ = false;
   core_ = std::make_unique<core::Core>(settings_.core, adapters_);
   core_->set_probe(&task_timer_);
@@ -136,8 +139,8 @@ Result<void> Manager::run(const std::function<void()>& ready) {
   begin_life();
   while (!has_left()) {
     for (Message& message : mailbox_.take(until_next())) take_in(message);
-    // Whoever leaves decides nothing while its last writes are under way.
-    if (leaving_since_ && !retired_) continue;
+    // Nothing is decided while the last writes are under way.
+    if (reloading_ || (leaving_since_ && !retired_)) continue;
     step();
     if (kube::MonotonicClock::now() >= next_look_) {
       look_after_configuration();
@@ -163,29 +166,40 @@ void Manager::begin_to_leave(std::optional<Error> why) {
   if (leaving_since_) return;
   log_info("stopping");
   leaving_since_ = kube::MonotonicClock::now();
+  quiet_since_ = *leaving_since_;
   failure_ = std::move(why);
-  hurries_ = failure_ || !ever_ready_;
+  hurries_ = failure_ || !(ever_ready_ || endpoints_->converts_early());
   if (hurries_) return;
-  api_->retire();
+  api_->retire(std::clamp(options_.drain_timeout - kShortestLeave, Duration(0),
+                          settings_.process.lease_duration));
   endpoints_->drain();
 }
 
 void Manager::retired() {
   retired_ = true;
   fresh_ = false;
-  if (const size_t left = endpoints_->webhook_connections(); left > 0) {
+  if (const uint64_t left = endpoints_->webhook_traffic().connections_open; left > 0) {
     log_info(fmt::format("answers webhooks until clients hang up ({} connections), for at most {}",
                          left, format_duration(options_.drain_timeout)));
   }
   // A core that has decided would go on deciding.
-  if (std::exchange(leads_, false) && listed_) begin_life();
+  const bool decided = std::exchange(leads_, false) && listed_;
+  if (decided || reloading_) begin_life();
 }
 
-bool Manager::has_left() const {
+// That nobody is there at one moment says little: while every connection serves one request, there
+// is none between two of them.
+bool Manager::has_left() {
   if (!leaving_since_ || hurries_) return hurries_;
-  const auto lasts = kube::MonotonicClock::now() - *leaving_since_;
+  const kube::Instant now = kube::MonotonicClock::now();
+  const auto lasts = now - *leaving_since_;
   if (!retired_ || lasts < kShortestLeave) return false;
-  return lasts >= options_.drain_timeout || endpoints_->webhook_connections() == 0;
+  if (lasts >= options_.drain_timeout) return true;
+  const serve::ServerCounters traffic = endpoints_->webhook_traffic();
+  const bool quiet = traffic.connections_open == 0 && traffic.connections_accepted == accepted_;
+  if (!quiet) quiet_since_ = now;
+  accepted_ = traffic.connections_accepted;
+  return now - quiet_since_ >= kQuiet;
 }
 
 // Whoever still has a request under way waits for the answer, and the servers for both.
@@ -213,7 +227,7 @@ void Manager::take_in(Message& message) {
   } else if (std::holds_alternative<NobodyConverts>(message)) {
     endpoints_->convert_now();
   } else if (const auto* caught_up = std::get_if<CaughtUp>(&message)) {
-    if (caught_up->life != life_) return;
+    if (caught_up->life != life_ || caught_up->term != term_) return;
     fresh_ = true;
     lead();
   } else if (const auto* elected = std::get_if<Elected>(&message)) {
@@ -231,6 +245,8 @@ void Manager::take_in(Message& message) {
   } else if (std::holds_alternative<Listening>(message)) {
     listening_ = true;
     become_ready();
+  } else if (std::holds_alternative<Settled>(message)) {
+    if (reloading_) begin_life();
   } else if (std::holds_alternative<Retired>(message)) {
     retired();
   } else if (auto* stop = std::get_if<Stop>(&message)) {
@@ -266,7 +282,8 @@ void Manager::take_over(bool doubtful) {
   endpoints_->lead(true);
   fresh_ = !settings_.process.elect_leader;
   if (doubtful && listed_) begin_life();
-  if (!fresh_) api_->catch_up(life_);
+  ++term_;
+  if (!fresh_) api_->catch_up(life_, term_);
   lead();
 }
 
@@ -305,7 +322,7 @@ void Manager::step() {
 }
 
 Duration Manager::until_next() const {
-  if (leaving_since_) return kAnswerInterval;
+  if (leaving_since_ || reloading_) return kAnswerInterval;
   Duration wait = kLongestWait;
   if (wake_at_) {
     wait = std::clamp(*wake_at_ - std::max(now_, api_->now()), Duration(0), wait);
@@ -332,7 +349,10 @@ void Manager::look_after_configuration() {
   if (settings->core == settings_.core) return;
   settings_.core = std::move(settings->core);
   log_info(fmt::format("{}: has changed and is in force now", options_.configuration_file));
-  begin_life();
+  if (!leads_) return begin_life();
+  // What is cut off may arrive after everything was listed, and what it promised be given twice.
+  reloading_ = true;
+  api_->settle();
 }
 
 }  // namespace phalanx::manager

@@ -68,7 +68,7 @@ class Manager {
   void begin_to_leave(std::optional<Error> why);
   void retired();
   // Whether nobody needs this replica any more.
-  [[nodiscard]] bool has_left() const;
+  [[nodiscard]] bool has_left();
   void close_endpoints();
   [[nodiscard]] Duration until_next() const;
   // The core that is asked: the new one as soon as it knows everything.
@@ -87,6 +87,7 @@ class Manager {
   std::unique_ptr<Endpoints> endpoints_;
 
   uint64_t life_ = 0;
+  uint64_t term_ = 0;  // how often it was elected
   std::unique_ptr<core::Core> core_;
   std::unique_ptr<core::Core> previous_;  // answers until the new one knows everything
   bool listed_ = false;
@@ -102,8 +103,11 @@ class Manager {
   kube::Instant next_look_{};
   std::function<void()> on_ready_;
   std::optional<kube::Instant> leaving_since_;
-  bool hurries_ = false;  // nobody needs it: it leaves at once
-  bool retired_ = false;  // writes nothing, and is no candidate
+  kube::Instant quiet_since_{};  // nobody has called the webhooks
+  uint64_t accepted_ = 0;        // connections to them, until then
+  bool reloading_ = false;       // as soon as its writes have ended
+  bool hurries_ = false;         // nobody needs it: it leaves at once
+  bool retired_ = false;         // writes nothing, and is no candidate
   std::optional<Error> failure_;
   int journal_ = -1;
 };

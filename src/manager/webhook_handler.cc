@@ -39,10 +39,54 @@ serve::Response refusal(int status, std::string_view message) {
   return json_response(admission::http_error(status, message));
 }
 
+admission::HttpAnswer converted(const admission::Webhooks& webhooks, std::string_view body) {
+  auto request = webhooks.read(admission::kConvertPath, body);
+  return request ? webhooks.answer(std::move(*request), {}) : std::move(request.error());
+}
+
 }  // namespace
 
-void WebhookHandler::answer(const serve::Request& request, const serve::Reply& reply) {
+WebhookHandler::WebhookHandler(const core::Adapters& adapters, Mailbox<Message>& decider)
+    : adapters_(adapters), decider_(decider), converter_([this] { convert(); }) {}
+
+WebhookHandler::~WebhookHandler() {
+  over_ = true;
+  conversions_.close();
+}
+
+void WebhookHandler::answer(serve::Request request, const serve::Reply& reply) {
   if (request.method != "POST") return reply(refusal(405, "webhooks are asked with POST"));
+  if (request.path == admission::kConvertPath) return convert_later(std::move(request.body), reply);
+  review(request, reply);
+}
+
+void WebhookHandler::convert_later(std::string body, const serve::Reply& reply) {
+  const size_t bytes = body.size();
+  if (conversion_bytes_ + bytes > kMostConversionBytes) {
+    return reply(refusal(503, "too much waits to be converted; try again in some seconds"));
+  }
+  conversion_bytes_ += bytes;
+  conversions_.put({std::move(body), reply, std::chrono::steady_clock::now()});
+}
+
+void WebhookHandler::convert() {
+  while (!over_) {
+    for (Conversion& conversion : conversions_.take(std::chrono::hours(1))) {
+      const bool waits = std::chrono::steady_clock::now() < conversion.since + kPatience;
+      if (waits && !over_) {
+        try {
+          conversion.reply(json_response(converted(webhooks_, conversion.body)));
+        } catch (const std::exception&) {
+          // No memory for this one. Who drops a reply has said so.
+        }
+      }
+      conversion_bytes_ -= conversion.body.size();
+      conversion = {};  // before the next one
+    }
+  }
+}
+
+void WebhookHandler::review(const serve::Request& request, const serve::Reply& reply) {
   auto read = webhooks_.read(request.path, request.body);
   if (!read) return reply(json_response(std::move(read.error())));
   const json::value* job = read->job();

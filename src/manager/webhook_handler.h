@@ -1,5 +1,8 @@
-// Answers the requests to webhooks (admission/webhook.h), on the thread of the server that has
-// them.
+// Answers the requests to webhooks (admission/webhook.h): reviews on the thread of the server that
+// has them, conversions on one of its own.
+//
+// A conversion may take a second, however short the request is; Jobs that are submitted meanwhile
+// must not wait for it.
 //
 // Anybody who reaches the port can send reviews of any Job, megabytes of it. So the deciding thread
 // is asked only for what it alone knows, with a few short texts of the Job; reading, answering and
@@ -7,8 +10,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
+#include <limits>
 #include <memory>
+#include <string>
+#include <thread>
 
 #include "admission/webhook.h"
 #include "base/mailbox.h"
@@ -25,18 +32,39 @@ class WebhookHandler {
   // process.
   static constexpr size_t kMostWaitingBytes = size_t{64} << 20;
 
-  WebhookHandler(const core::Adapters& adapters, Mailbox<Message>& decider)
-      : adapters_(adapters), decider_(decider) {}
+  // Of requests for conversions that wait for the one that is made.
+  static constexpr size_t kMostConversionBytes = size_t{128} << 20;
+  // Who asked does not wait longer.
+  static constexpr auto kPatience = std::chrono::seconds(10);
 
-  void answer(const serve::Request& request, const serve::Reply& reply);
+  WebhookHandler(const core::Adapters& adapters, Mailbox<Message>& decider);
+  ~WebhookHandler();
+  WebhookHandler(const WebhookHandler&) = delete;
+  WebhookHandler& operator=(const WebhookHandler&) = delete;
+
+  void answer(serve::Request request, const serve::Reply& reply);
 
  private:
+  struct Conversion {
+    std::string body;
+    serve::Reply reply;
+    std::chrono::steady_clock::time_point since;
+  };
+
+  void convert_later(std::string body, const serve::Reply& reply);
+  void convert();
+  void review(const serve::Request& request, const serve::Reply& reply);
+
   const core::Adapters& adapters_;
   Mailbox<Message>& decider_;
   const admission::Webhooks webhooks_;
   // Of reviews that wait for the deciding thread; shared with them, because some outlive this.
   const std::shared_ptr<std::atomic<size_t>> waiting_bytes_ =
       std::make_shared<std::atomic<size_t>>(0);
+  std::atomic<size_t> conversion_bytes_ = 0;
+  std::atomic<bool> over_ = false;
+  Mailbox<Conversion> conversions_{std::numeric_limits<size_t>::max()};  // the bytes are the limit
+  std::jthread converter_;
 };
 
 }  // namespace phalanx::manager

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,18 @@ class WebhookHandlerTest : public testing::Test {
     auto answer = std::make_shared<std::optional<serve::Response>>();
     handler_.answer(request, [answer](serve::Response response) { *answer = std::move(response); });
     return answer;
+  }
+  // The same for a conversion, which another thread answers.
+  std::future<serve::Response> convert(std::string body) {
+    serve::Request request;
+    request.method = "POST";
+    request.path = admission::kConvertPath;
+    request.body = std::move(body);
+    auto answered = std::make_shared<std::promise<serve::Response>>();
+    handler_.answer(std::move(request), [answered](serve::Response response) {
+      answered->set_value(std::move(response));
+    });
+    return answered->get_future();
   }
   // What the deciding thread does with what it is asked.
   size_t decide(bool ready = true) {
@@ -73,6 +86,41 @@ TEST_F(WebhookHandlerTest, WhatDependsOnNothingIsAnsweredAtOnce) {
   EXPECT_TRUE(completed(ask(admission::kMutateJobPath, "nonsense")).starts_with("400 "));
   EXPECT_TRUE(completed(ask("/nowhere", "{}")).starts_with("404 "));
   EXPECT_EQ(decide(), 0);
+}
+
+// Two kilobytes that become a hundred thousand domains.
+std::string long_conversion() {
+  const std::string value(63, 'v');
+  const std::string slice = R"({"domainCount":100000,"valuesPerLevel":[{"universal":")" + value +
+                            R"("}],"podCounts":{"universal":1}})";
+  return R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"ConversionReview","request":{"uid":"1",
+      "desiredAPIVersion":"kueue.x-k8s.io/v1beta1","objects":[{"apiVersion":"kueue.x-k8s.io/v1beta2",
+      "kind":"Workload","metadata":{"name":"a","namespace":"b"},"status":{"admission":{"clusterQueue":"q",
+      "podSetAssignments":[{"name":"main","count":1,"topologyAssignment":{"levels":["l"],
+      "slices":[)" +
+         slice + "," + slice + "," + slice + R"(]}}]}}}]}})";
+}
+
+TEST_F(WebhookHandlerTest, JobsDoNotWaitForConversions) {
+  std::vector<std::future<serve::Response>> conversions;
+  for (int i = 0; i < 3; ++i) conversions.push_back(convert(long_conversion()));
+  EXPECT_TRUE(ask(admission::kValidateJobPath, review_text({.object = job("")}))->has_value());
+  EXPECT_NE(conversions.back().wait_for(std::chrono::seconds(0)), std::future_status::ready);
+  for (auto& conversion : conversions) {
+    const serve::Response response = conversion.get();
+    EXPECT_EQ(response.status, 200) << response.body.substr(0, 500);
+    EXPECT_GT(response.body.size(), size_t{10} << 20);
+  }
+}
+
+TEST_F(WebhookHandlerTest, ConversionsThatWaitAreNotTooMany) {
+  auto first = convert(long_conversion());
+  std::vector<std::future<serve::Response>> large;
+  const std::string text = "{\"a\":\"" + std::string(size_t{40} << 20, 'x') + "\"}";
+  for (int i = 0; i < 4; ++i) large.push_back(convert(text));
+  EXPECT_EQ(large.back().get().status, 503);
+  EXPECT_EQ(first.get().status, 200);
+  for (size_t i = 0; i < 3; ++i) EXPECT_EQ(large[i].get().status, 400);
 }
 
 TEST_F(WebhookHandlerTest, NobodyIsAnsweredBeforeTheQueuesAreKnown) {
