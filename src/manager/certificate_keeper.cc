@@ -10,6 +10,7 @@
 
 #include "admission/installation.h"
 #include "base/base64.h"
+#include "base/json_pointer.h"
 #include "manager/log.h"
 #include "serve/folder_files.h"
 
@@ -27,6 +28,11 @@ constexpr mode_t kOwnerOnly = 0600;
 // Replicas look every minute, and all have taken a new authority over by then.
 constexpr auto kOthersStay = std::chrono::minutes(5);
 constexpr int kMostConflicts = 5;
+// They tell cert-manager's injector whose CA to write into an object, again and again. Kueue's
+// definitions have one where cert-manager makes its certificates.
+constexpr std::array<std::string_view, 3> kInjections{"cert-manager.io/inject-ca-from",
+                                                      "cert-manager.io/inject-ca-from-secret",
+                                                      "cert-manager.io/inject-apiserver-ca"};
 
 Result<CertificateFiles> read_files(const std::string& folder) {
   CertificateFiles files;
@@ -95,6 +101,17 @@ void add_trust(const json::value* config, const std::string& path, const Trust& 
       json::object{{"op", "add"}, {"path", path + "/caBundle"}, {"value", to_base64(wanted)}});
 }
 
+// Whoever wrote another CA than ours because of an annotation would do so again.
+void end_injections(const JsonReader& metadata, json::array& patch) {
+  const JsonReader annotations = metadata.object("annotations");
+  for (const std::string_view name : kInjections) {
+    if (annotations.find(name) == nullptr) continue;
+    std::string path = "/metadata/annotations";
+    append_json_pointer_step(path, name);
+    patch.push_back(json::object{{"op", "remove"}, {"path", path}});
+  }
+}
+
 serve::CertificateFolderOptions folder_of(const CertificateKeeperOptions& options) {
   serve::CertificateFolderOptions folder = options.folder;
   folder.only_read |= options.only_reads;
@@ -118,6 +135,7 @@ json::array trust_patch(const json::value& document, const Trust& trust,
   add_trust(conversion.find("clientConfig"), "/spec/conversion/webhook/clientConfig", trust, names,
             patch);
   if (patch.empty()) return patch;
+  end_injections(reader.object("metadata"), patch);
   // Lists are addressed by place, so nobody may have moved it.
   patch.insert(patch.begin(),
                json::object{{"op", "test"},

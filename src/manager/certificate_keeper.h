@@ -6,6 +6,7 @@
 //   certificates, the others take them over, and so it is when they are renewed.
 // - The leader writes the CA into the webhook configurations and the CRDs wherever they call us,
 //   and puts it back if somebody applied them without it. What calls somebody else is left alone.
+//   Where cert-manager's injector was told to write another one, it is not told so any more.
 // - A new certificate is served only when the API server trusts it: whichever replica has one sees
 //   to that first. An authority that is there already stays for some minutes, since other replicas
 //   may still serve what it signed. So nobody is refused, whoever replaced whatever.
@@ -42,8 +43,8 @@ struct Trust {
 };
 
 // The JSON patch that makes every webhook of a configuration, or the conversion of a CRD, trust
-// this bundle where it calls one of these names; empty if they do. It fails if somebody changes the
-// object meanwhile.
+// this bundle where it calls one of these names, and nobody inject another one; empty if they do.
+// It fails if somebody changes the object meanwhile.
 json::array trust_patch(const json::value& document, const Trust& trust,
                         std::span<const std::string> names);
 

@@ -41,6 +41,24 @@ TEST(TrustPatch, ConversionOfACrdTrustsTheBundle) {
       {"op":"add","path":"/spec/conversion/webhook/clientConfig/caBundle","value":"bmV3"}])"));
 }
 
+// Kueue's definitions, where cert-manager made its certificates: they call us now, and the injector
+// would write its CA for ever.
+TEST(TrustPatch, NobodyGoesOnToInjectAnotherAuthority) {
+  const std::string crd = R"({"metadata":{"resourceVersion":"8","annotations":{"mine":"stays",
+      "cert-manager.io/inject-ca-from":"kueue-system/kueue-serving-cert"}},"spec":{"conversion":
+      {"strategy":"Webhook","webhook":{"clientConfig":{"caBundle":"b2xk",
+        "service":{"name":"hooks","namespace":"OWNER"}}}}}})";
+  const auto called_in = [&](std::string_view owner) {
+    std::string text = crd;
+    return text.replace(text.find("OWNER"), 5, owner);
+  };
+  EXPECT_EQ(json::value(patch_for(called_in("ours"))), json::parse(R"([
+      {"op":"test","path":"/metadata/resourceVersion","value":"8"},
+      {"op":"add","path":"/spec/conversion/webhook/clientConfig/caBundle","value":"bmV3"},
+      {"op":"remove","path":"/metadata/annotations/cert-manager.io~1inject-ca-from"}])"));
+  EXPECT_TRUE(patch_for(called_in("theirs")).empty());
+}
+
 TEST(TrustPatch, WhatTrustsItAlreadyIsLeftAlone) {
   EXPECT_TRUE(patch_for(R"({"metadata":{"resourceVersion":"7"},"webhooks":[
       {"clientConfig":{"url":"https://127.0.0.1","caBundle":"bmV3"}}]})")

@@ -3,13 +3,14 @@
 The manager runs with the rights of its own ServiceAccount, as long as its Deployment has a pod (hosted_deployment.py). The
 manifests are changed only where a pod without an address makes that necessary: its webhooks are reached by a Service of
 type ExternalName, on a port of this machine. Its settings, in the ConfigMap and on the command line of the Deployment, are
-those that the process has.
+those that the process has. Its definitions are annotated as they are where cert-manager makes its certificates.
 """
 
 import base64
 import json
 import os
 
+import ca_injector
 import hosted_deployment
 import manager_process
 from cluster_objects import client_configs
@@ -17,6 +18,7 @@ from cluster_objects import client_configs
 NAMESPACE = "kueue-system"
 SELECTOR = "control-plane=controller-manager"
 LEASE_PATH = f"/apis/coordination.k8s.io/v1/namespaces/{NAMESPACE}/leases/c1f6bfd2.kueue.x-k8s.io"
+CERTIFICATE = f"{NAMESPACE}/kueue-serving-cert"
 SECRET = f"/api/v1/namespaces/{NAMESPACE}/secrets/kueue-webhook-server-cert"
 DEPLOYMENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments/kueue-controller-manager"
 REPLICAS = 2
@@ -55,6 +57,8 @@ class Kueue(hosted_deployment.Program):
         if "webhooks" in document or "webhook" in document.get("spec", {}).get("conversion", {}):
             for config in client_configs(document):
                 config["service"]["port"] = self.webhook
+        if document["kind"] == "CustomResourceDefinition" and "conversion" in document["spec"]:
+            ca_injector.annotate(document, CERTIFICATE)
 
     def fields(self):
         return {
