@@ -34,14 +34,6 @@ void add_process_gauges(const Standing& standing, const ScrapeContext& context, 
   const serve::ServerCounters& webhooks = context.webhooks;
   gauges.set("phalanx_webhook_connections", "Connections to the webhooks that are open.", {},
              static_cast<double>(webhooks.connections_open));
-  for (const auto& [what, count] : {std::pair{"refused", webhooks.connections_refused},
-                                    std::pair{"evicted", webhooks.connections_evicted},
-                                    std::pair{"handshake-failed", webhooks.handshakes_failed},
-                                    std::pair{"timed-out", webhooks.timeouts}}) {
-    gauges.set("phalanx_webhook_connections_lost",
-               "Connections to the webhooks that did not end well, since the start.",
-               {{"how", what}}, static_cast<double>(count));
-  }
   gauges.set("process_resident_memory_bytes", "Memory that the process occupies.", {},
              static_cast<double>(resident_bytes()));
 }
@@ -60,6 +52,22 @@ void add_cluster_gauges(const core::State& state, Gauges& gauges) {
   gauges.set("phalanx_troubled_workloads",
              "Workloads that are placed on nodes which are gone or not well.", {},
              static_cast<double>(troubled));
+}
+
+prometheus::MetricFamily connections_lost(const serve::ServerCounters& webhooks) {
+  prometheus::MetricFamily family{"phalanx_webhook_connections_lost_total",
+                                  "Connections to the webhooks that did not end well.",
+                                  prometheus::MetricType::Counter,
+                                  {}};
+  for (const auto& [how, count] : {std::pair{"refused", webhooks.connections_refused},
+                                   std::pair{"evicted", webhooks.connections_evicted},
+                                   std::pair{"handshake-failed", webhooks.handshakes_failed},
+                                   std::pair{"timed-out", webhooks.timeouts}}) {
+    prometheus::ClientMetric& metric = family.metric.emplace_back();
+    metric.label = {{"how", how}};
+    metric.counter.value = static_cast<double>(count);
+  }
+  return family;
 }
 
 prometheus::MetricFamily cpu_seconds() {
@@ -82,6 +90,7 @@ std::string render_metrics(const Meters& meters, const core::Core& core, const S
   std::vector<prometheus::MetricFamily> families = meters.registry.families.Collect();
   for (prometheus::MetricFamily& family : gauges.take()) families.push_back(std::move(family));
   families.push_back(cpu_seconds());
+  families.push_back(connections_lost(context.webhooks));
   // The library keeps series in hash maps: people compare two scrapes by eye.
   for (prometheus::MetricFamily& family : families) {
     std::ranges::sort(family.metric, std::less{}, &prometheus::ClientMetric::label);

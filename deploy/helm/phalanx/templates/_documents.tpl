@@ -9,7 +9,9 @@ template reads the documents of a file, changes what a value says, and prints th
 {{- $name := printf "files/%s" (index . 1) -}}
 {{- $text := $root.Files.Get $name -}}
 {{- if not $text }}{{ fail (printf "%s is not in the chart; package it with its links followed: helm package deploy/helm/phalanx" $name) }}{{ end -}}
-{{- $text | replace "phalanx-system" $root.Release.Namespace -}}
+{{- $namespace := $root.Release.Namespace -}}
+{{- if not (kindIs "string" (fromYaml (printf "name: %s" $namespace)).name) }}{{ fail (printf "the namespace %s reads as something else in YAML; choose another name" $namespace) }}{{ end -}}
+{{- $text | replace "phalanx-system" $namespace -}}
 {{- end }}
 
 {{/* Prints an object with the labels of the release: (list . $object) */}}
@@ -39,6 +41,9 @@ labels:
 {{/* "true" if somebody else makes the certificates and tells API servers whom to trust. */}}
 {{- define "phalanx.givenCertificates" -}}
 {{- $enable := dig "internalCertManagement" "enable" true .Values.configuration -}}
+{{- if not (or $enable .Values.certManager.enabled .Values.webhook.caBundle) -}}
+{{- fail "configuration.internalCertManagement.enable=false: say whom API servers trust by webhook.caBundle, or choose certManager.enabled" -}}
+{{- end -}}
 {{- if or .Values.certManager.enabled (not $enable) }}true{{ end -}}
 {{- end }}
 
