@@ -90,6 +90,9 @@ class Poison:
             ("control characters in a label", f"{KUEUE}/resourceflavors", flavor, ["nodeLabels"]),
         ):
             self.refused(f"poison: {what}", lambda p=path, d=document: self.create(p, d), *words)
+        crowded = kube_objects.job("crowded", 1, 1)
+        crowded["spec"]["template"]["spec"]["nodeSelector"] = {f"k{i}": "" for i in range(8000)}
+        self.refused("poison: a map of thousands", lambda: self.submit(space, crowded), "nodeSelector", "1000 entries")
 
     def escapes(self, space):
         """What is written into annotations must not get onto terminals or into logs as it is."""
