@@ -25,7 +25,7 @@ constexpr auto kLookInterval = std::chrono::seconds(2);
 constexpr Duration kLongestWait = std::chrono::seconds(1);
 // However few connections there are: a Service takes a moment to forget a pod.
 constexpr Duration kShortestLeave = std::chrono::seconds(1);
-// Whom nobody has called for so long nobody is led to any more.
+// Who has had no new client for so long is no longer led to.
 constexpr Duration kQuiet = std::chrono::seconds(5);
 constexpr Duration kAnswerInterval = std::chrono::milliseconds(10);
 
@@ -167,6 +167,7 @@ void Manager::begin_to_leave(std::optional<Error> why) {
   log_info("stopping");
   leaving_since_ = kube::MonotonicClock::now();
   quiet_since_ = *leaving_since_;
+  accepted_ = endpoints_->webhook_traffic().connections_accepted;
   failure_ = std::move(why);
   hurries_ = failure_ || !(ever_ready_ || endpoints_->converts_early());
   if (hurries_) return;
@@ -196,10 +197,9 @@ bool Manager::has_left() {
   if (!retired_ || lasts < kShortestLeave) return false;
   if (lasts >= options_.drain_timeout) return true;
   const serve::ServerCounters traffic = endpoints_->webhook_traffic();
-  const bool quiet = traffic.connections_open == 0 && traffic.connections_accepted == accepted_;
-  if (!quiet) quiet_since_ = now;
+  if (traffic.connections_accepted != accepted_) quiet_since_ = now;
   accepted_ = traffic.connections_accepted;
-  return now - quiet_since_ >= kQuiet;
+  return traffic.connections_open == 0 && now - quiet_since_ >= kQuiet;
 }
 
 // Whoever still has a request under way waits for the answer, and the servers for both.

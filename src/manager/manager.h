@@ -103,7 +103,7 @@ class Manager {
   kube::Instant next_look_{};
   std::function<void()> on_ready_;
   std::optional<kube::Instant> leaving_since_;
-  kube::Instant quiet_since_{};  // nobody has called the webhooks
+  kube::Instant quiet_since_{};  // nobody new has called the webhooks
   uint64_t accepted_ = 0;        // connections to them, until then
   bool reloading_ = false;       // as soon as its writes have ended
   bool hurries_ = false;         // nobody needs it: it leaves at once
