@@ -45,7 +45,9 @@ is_running() {
   [[ $boot == "$(</proc/sys/kernel/random/boot_id)" ]] || return 1
   IFS= read -r stat 2>/dev/null <"/proc/$pid/stat" || return 1
   read -ra fields <<<"${stat##*) }"
-  [[ ${fields[19]} == "$started" && ${fields[0]} != [ZX] ]]
+  [[ ${fields[19]} == "$started" ]] || return 1
+  # Of a process that is killed the first thread may be gone before the others, which still have its ports.
+  [[ ${fields[0]} != [ZX] ]] || ((fields[17] > 1))
 }
 
 # The names of all that were started, the newest first.
