@@ -167,13 +167,24 @@ bool Authenticator::current(Time wall_now, Instant now) const {
   return access_.token_file.empty() || now < read_at_ + kTokenFileAge;
 }
 
+// Until they run out, whatever becomes of the next ones.
+bool Authenticator::valid(Time wall_now) const {
+  return latest_ && *latest_ && (*latest_)->expires && wall_now < *(*latest_)->expires;
+}
+
 void Authenticator::credentials(Time wall_now, Instant now, Ready ready) {
   if (current(wall_now, now)) return ready(*latest_);
-  waiting_.push_back(std::move(ready));
-  if (fetching_) return;
-  fetching_ = true;
-  read_at_ = now;
-  fetch();
+  const bool usable = valid(wall_now);
+  if (!usable) {
+    if (latest_ && *latest_ && (*latest_)->expires) latest_.reset();  // an error may take its place
+    waiting_.push_back(std::move(ready));
+  }
+  if (!fetching_ && (!usable || now >= read_at_ + kFailurePause)) {
+    fetching_ = true;
+    read_at_ = now;
+    fetch();
+  }
+  if (usable) ready(*latest_);
 }
 
 void Authenticator::rejected() {
@@ -205,7 +216,8 @@ void Authenticator::fetch() {
 
 void Authenticator::fetched(Result<Credentials> result) {
   fetching_ = false;
-  latest_ = std::move(result);
+  const bool keeps = !result && latest_ && *latest_;
+  if (!keeps) latest_ = std::move(result);
   for (const Ready& ready : std::exchange(waiting_, {})) ready(*latest_);
 }
 

@@ -38,7 +38,8 @@ class Authenticator {
   Authenticator(ClusterAccess access, Post post);
   ~Authenticator();
 
-  // Calls back at once if there are current ones, else when they have come.
+  // Calls back at once if there are some that have not run out, else when they have come. New ones
+  // are fetched a while before that: nobody waits for them, and leases are renewed meanwhile.
   void credentials(Time wall_now, Instant now, Ready ready);
   // The server did not believe in these: the next ones are fetched anew.
   void rejected();
@@ -46,6 +47,7 @@ class Authenticator {
  private:
   void fetch();
   void fetched(Result<Credentials> result);
+  [[nodiscard]] bool valid(Time wall_now) const;
   [[nodiscard]] bool current(Time wall_now, Instant now) const;
 
   const ClusterAccess access_;

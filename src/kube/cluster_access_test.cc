@@ -6,6 +6,7 @@
 
 #include "base/base64.h"
 #include "base/file.h"
+#include "base/mailbox.h"
 #include "kube/authenticator.h"
 
 namespace phalanx::kube {
@@ -199,6 +200,45 @@ TEST_F(ClusterAccessTest, TokenFilesAreReadAgain) {
   write("token", "third\n");
   authenticator.rejected();  // a 401
   EXPECT_EQ(token_at(start + std::chrono::seconds(62)), "Bearer third");
+}
+
+// A plugin may take seconds, and fail: leases are renewed meanwhile.
+TEST_F(ClusterAccessTest, CredentialsAreUsedUntilTheyRunOut) {
+  const std::string path = write("credential", R"({"apiVersion":"client.authentication.k8s.io/v1",
+      "kind":"ExecCredential","status":{"token":"first","expirationTimestamp":"2030-01-01T00:00:00Z"}})");
+  ClusterAccess access;
+  access.exec = ExecPlugin{
+      .api_version = "client.authentication.k8s.io/v1", .command = "cat", .arguments = {path}};
+  Mailbox<std::function<void()>> posted(10);
+  Authenticator authenticator(access, [&](std::function<void()> call) { posted.put(call); });
+  const Time end = parse_time("2030-01-01T00:00:00Z").value();
+  Instant now{std::chrono::hours(1)};
+  std::string told;
+  const auto ask = [&](Duration before_end) {
+    now += std::chrono::seconds(10);
+    told.clear();
+    authenticator.credentials(end - before_end, now, [&](const Result<Credentials>& credentials) {
+      told = credentials ? credentials->authorization : "none: " + credentials.error().message;
+    });
+  };
+  const auto plugin_ends = [&] {
+    for (const auto& call : posted.take(std::chrono::seconds(60))) call();
+  };
+  ask(std::chrono::hours(1));
+  EXPECT_EQ(told, "");
+  plugin_ends();
+  EXPECT_EQ(told, "Bearer first");
+  std::filesystem::remove(path);
+  ask(std::chrono::seconds(30));
+  EXPECT_EQ(told, "Bearer first") << "while the plugin runs";
+  plugin_ends();
+  ask(std::chrono::seconds(20));
+  EXPECT_EQ(told, "Bearer first") << "when it has failed";
+  plugin_ends();
+  ask(std::chrono::seconds(-1));
+  EXPECT_EQ(told, "");
+  plugin_ends();
+  EXPECT_TRUE(told.starts_with("none: ")) << told;
 }
 
 }  // namespace
