@@ -35,10 +35,6 @@ uint64_t json_fingerprint(const json::value& value);
 // object of the API. One pass, nothing is allocated.
 std::optional<size_t> json_size(const json::value& document);
 
-// Where the first object with more fields than that stands, "spec.nodeSelector"; nullopt if there
-// is none. One pass.
-std::optional<std::string> find_crowded_object(const json::value& document, size_t most_fields);
-
 // The first problem met while decoding one document. Its text is bounded, whatever the document
 // has for keys and values: it is kept and passed on.
 class DecodeStatus {

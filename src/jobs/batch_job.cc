@@ -6,6 +6,7 @@
 
 #include "api/job.h"
 #include "base/check.h"
+#include "base/crowded_object.h"
 #include "base/printable.h"
 #include "core/names.h"
 
