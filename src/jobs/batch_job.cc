@@ -120,7 +120,8 @@ core::Job BatchJobAdapter::read(const JsonReader& object) const {
   }
   if (!job.finished) {
     if (const json::value* document = object.object("spec").find("template")) {
-      if (job.problem.empty()) job.problem = template_problem(*document);
+      // What a start has put in does not count.
+      if (job.problem.empty() && job.suspended) job.problem = template_problem(*document);
       pod_set.document = *document;
     }
   }

@@ -89,7 +89,8 @@ TEST(BatchJobTest, ATemplateWithAMapOfThousandsIsAProblem) {
     return text + "}";
   };
   const auto job_with = [&](int entries) {
-    return read(spec_with("parallelism: 1", "{}", "nodeSelector: " + map_of(entries) + ", "));
+    return read(spec_with("parallelism: 1, suspend: true", "{}",
+                          "nodeSelector: " + map_of(entries) + ", "));
   };
   EXPECT_EQ(job_with(1000).problem, "");
   EXPECT_TRUE(job_with(1001).problem.starts_with("spec.template.spec.nodeSelector: "));

@@ -156,6 +156,7 @@ void ApiSide::begin(uint64_t number, const std::vector<api::Kind>& kinds) {
   life_ = {};
   life_.number = number;
   sends_no_more_ = retiring_;
+  if (!retiring_) ++ending_;  // who waited for the end of other writes
   // Who begins anew has lost the lease, as a rule because nobody answered.
   transport_.distrust_connections();
   make_writer();
@@ -232,11 +233,15 @@ void ApiSide::start_election() {
   });
 }
 
-void ApiSide::let_writes_end(std::function<void(bool answered)> done) {
+void ApiSide::let_writes_end(kube::Instant deadline, std::function<void(bool answered)> done) {
   const kube::Instant last_send = transport_.now() + kLastSend;
-  const kube::Instant deadline = transport_.now() + kLastWrites;
+  const uint64_t number = ++ending_;
   auto check = std::make_shared<std::function<void()>>();
-  *check = [this, last_send, deadline, done = std::move(done), check] {
+  *check = [this, number, last_send, deadline, done = std::move(done), check] {
+    if (number != ending_) {
+      *check = nullptr;
+      return;
+    }
     sends_no_more_ = transport_.now() >= last_send || !may_write();
     const size_t under_way = life_.writer ? life_.writer->under_way() : 0;
     const size_t waiting = life_.writer && !sends_no_more_ ? life_.writer->unfinished() : 0;
@@ -254,13 +259,14 @@ void ApiSide::let_writes_end(std::function<void(bool answered)> done) {
 void ApiSide::settle() {
   transport_.post([this] {
     if (retiring_) return;
-    let_writes_end([this](bool /*answered*/) { decider_.put(Settled{}); });
+    // Who is in no hurry waits until requests are given up, or the lease is lost.
+    let_writes_end(kube::Instant::max(), [this](bool /*answered*/) { decider_.put(Settled{}); });
   });
 }
 
 void ApiSide::begin_to_retire(Duration patience) {
   if (std::exchange(retiring_, true)) return;
-  let_writes_end([this, patience](bool answered) {
+  let_writes_end(transport_.now() + kLastWrites, [this, patience](bool answered) {
     life_.writer.reset();
     const auto done = [this] {
       retired_ = true;

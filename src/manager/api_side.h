@@ -144,8 +144,8 @@ class ApiSide {
   // The watch of a kind has told this much.
   void measure_lag(api::Kind kind, uint64_t seen);
   void run();
-  // Waits for a short time only; `answered`: all of them were, by then.
-  void let_writes_end(std::function<void(bool answered)> done);
+  // `answered`: all of them were, by the deadline. Whoever waited before is not called any more.
+  void let_writes_end(kube::Instant deadline, std::function<void(bool answered)> done);
   void begin_to_retire(Duration patience);
   void end();
   [[nodiscard]] bool may_write() const;
@@ -166,6 +166,7 @@ class ApiSide {
   Duration clock_offset_{};  // as last told
   bool retiring_ = false;
   bool sends_no_more_ = false;
+  uint64_t ending_ = 0;  // tells those who wait for the end of writes from each other
   bool retired_ = false;
   bool ends_ = false;  // as soon as it has retired
   bool over_ = false;

@@ -12,7 +12,6 @@
 namespace phalanx::manager {
 namespace {
 
-// As long as API servers wait (deploy/webhooks.yaml).
 constexpr auto kAnswerTimeout = WebhookHandler::kPatience;
 // Of a body that is sent to a path that there is not.
 constexpr size_t kMostBytesElsewhere = size_t{1} << 20;

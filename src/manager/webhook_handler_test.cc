@@ -114,12 +114,13 @@ TEST_F(WebhookHandlerTest, JobsDoNotWaitForConversions) {
 }
 
 TEST_F(WebhookHandlerTest, ConversionsThatWaitAreNotTooMany) {
-  auto first = convert(long_conversion());
-  std::vector<std::future<serve::Response>> large;
   const std::string text = "{\"a\":\"" + std::string(size_t{40} << 20, 'x') + "\"}";
+  std::vector<std::future<serve::Response>> first;
+  for (int i = 0; i < 4; ++i) first.push_back(convert(long_conversion()));
+  std::vector<std::future<serve::Response>> large;
   for (int i = 0; i < 4; ++i) large.push_back(convert(text));
   EXPECT_EQ(large.back().get().status, 503);
-  EXPECT_EQ(first.get().status, 200);
+  for (auto& each : first) EXPECT_EQ(each.get().status, 200);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(large[i].get().status, 400);
 }
 
