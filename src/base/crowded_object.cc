@@ -3,7 +3,7 @@
 namespace phalanx {
 
 std::optional<std::string> find_crowded_object(const json::value& document, size_t most_fields) {
-  const auto within = [](std::string step, const std::optional<std::string>& found) {
+  const auto within = [](const std::string& step, const std::optional<std::string>& found) {
     return found->empty() || found->starts_with('[') ? step + *found : step + "." + *found;
   };
   if (const json::array* list = document.if_array()) {

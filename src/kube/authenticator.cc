@@ -174,17 +174,13 @@ bool Authenticator::valid(Time wall_now) const {
 
 void Authenticator::credentials(Time wall_now, Instant now, Ready ready) {
   if (current(wall_now, now)) return ready(*latest_);
-  const bool usable = valid(wall_now);
-  if (!usable) {
-    if (latest_ && *latest_ && (*latest_)->expires) latest_.reset();  // an error may take its place
-    waiting_.push_back(std::move(ready));
+  if (valid(wall_now)) {
+    if (now >= read_at_ + kFailurePause) fetch(now);
+    return ready(*latest_);
   }
-  if (!fetching_ && (!usable || now >= read_at_ + kFailurePause)) {
-    fetching_ = true;
-    read_at_ = now;
-    fetch();
-  }
-  if (usable) ready(*latest_);
+  if (latest_ && *latest_ && (*latest_)->expires) latest_.reset();  // an error may take its place
+  waiting_.push_back(std::move(ready));
+  fetch(now);
 }
 
 void Authenticator::rejected() {
@@ -192,7 +188,9 @@ void Authenticator::rejected() {
   if (access_.exec || !access_.token_file.empty()) latest_.reset();
 }
 
-void Authenticator::fetch() {
+void Authenticator::fetch(Instant now) {
+  if (std::exchange(fetching_, true)) return;
+  read_at_ = now;
   if (access_.exec) {
     // It may take seconds, and this thread has leases to renew.
     runner_ = std::jthread([this] {

@@ -45,7 +45,8 @@ class Authenticator {
   void rejected();
 
  private:
-  void fetch();
+  // Unless that is being done.
+  void fetch(Instant now);
   void fetched(Result<Credentials> result);
   [[nodiscard]] bool valid(Time wall_now) const;
   [[nodiscard]] bool current(Time wall_now, Instant now) const;

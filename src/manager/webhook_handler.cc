@@ -1,9 +1,12 @@
 #include "manager/webhook_handler.h"
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <utility>
 
 #include "core/core.h"
+#include "manager/log.h"
 
 namespace phalanx::manager {
 namespace {
@@ -76,8 +79,9 @@ void WebhookHandler::convert() {
       if (waits && !over_) {
         try {
           conversion.reply(json_response(converted(webhooks_, conversion.body)));
-        } catch (const std::exception&) {
-          // No memory for this one. Who drops a reply has said so.
+        } catch (const std::exception& failure) {  // no memory for it; dropping the reply says so
+          log_error(fmt::format("a conversion of {} bytes failed: {}", conversion.body.size(),
+                                failure.what()));
         }
       }
       conversion_bytes_ -= conversion.body.size();
