@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/co_spawn.hpp>
-#include <boost/asio/dispatch.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <boost/asio/ssl/error.hpp>
 #include <boost/asio/ssl/stream.hpp>
@@ -23,6 +22,7 @@
 #include <string_view>
 #include <utility>
 
+#include "serve/pending_answer.h"
 #include "serve/wire.h"
 
 namespace phalanx::serve {
@@ -39,46 +39,6 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 // How long a client may take to read a last answer and hang up.
 constexpr Duration kFarewell = std::chrono::seconds(2);
 constexpr Duration kCancelAgain = std::chrono::milliseconds(20);
-
-// Where the answer to one request is waited for.
-struct PendingAnswer {
-  explicit PendingAnswer(asio::io_context& io) : wake_up(io) {}
-
-  asio::steady_timer wake_up;  // runs out when nobody answers; cancelled when somebody did
-  std::optional<Response> response;
-};
-
-// The one thing that all copies of a Reply share. It keeps the io_context alive, but nothing that
-// waits inside it may hold one of these, or neither would ever be freed.
-class ReplyOnce {
- public:
-  ReplyOnce(std::shared_ptr<asio::io_context> io, std::weak_ptr<PendingAnswer> pending)
-      : io_(std::move(io)), pending_(std::move(pending)) {}
-  ReplyOnce(const ReplyOnce&) = delete;
-  ReplyOnce& operator=(const ReplyOnce&) = delete;
-  ~ReplyOnce() {
-    try {
-      send({.status = 500, .body = "the request was not answered\n"});
-    } catch (...) {  // no memory: the request runs into its time-out instead
-      return;
-    }
-  }
-
-  void send(Response response) {
-    if (sent_.exchange(true)) return;
-    asio::dispatch(*io_, [pending = pending_, response = std::move(response)]() mutable {
-      const auto waiting = pending.lock();
-      if (!waiting) return;  // the client is gone, or had to be told something else
-      waiting->response = std::move(response);
-      waiting->wake_up.cancel();
-    });
-  }
-
- private:
-  std::shared_ptr<asio::io_context> io_;
-  std::weak_ptr<PendingAnswer> pending_;
-  std::atomic<bool> sent_ = false;
-};
 
 // What a client is told about a request that could not be read; 0 if nobody is listening.
 int status_of(const error_code& error) {
