@@ -293,12 +293,12 @@ asio::awaitable<bool> HttpConnection::respond(Response response, bool last, bool
   }
   allow(state_.options.transfer_timeout);
   ++state_.counters.responses[static_cast<size_t>(response.status - AtomicCounters::kFirstStatus)];
+  const bool with_body = !head_only && has_body(response.status);
+  const bool at_once = response.body.size() < kReadBytes;  // what is large is not copied
   std::string text = format_head(response, !last);
-  const bool whole = head_only || !has_body(response.status) || response.body.size() < kReadBytes;
-  // In one packet, if it can be; what is large is not copied.
-  if (whole && !head_only && has_body(response.status)) text += response.body;
+  if (with_body && at_once) text += response.body;
   error_code error = co_await write(text);
-  if (!error && !whole) error = co_await write(response.body);
+  if (!error && with_body && !at_once) error = co_await write(response.body);
   hold_answer(0);
   if (error == asio::error::timed_out) ++state_.counters.timeouts;
   if (!error && last) co_await leave();

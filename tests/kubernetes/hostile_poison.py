@@ -6,7 +6,7 @@ import hostile_objects
 import kube_objects
 from hostile_objects import MOST, NOW
 from kube_objects import condition, kueue_object
-from names import AMOUNTS, BATCH, GPU, GROUP, HOST, KUEUE, RACK, REQUIRED
+from names import AMOUNTS, BATCH, GPU, GROUP, HOST, KUEUE, RACK, REQUIRED, WEBHOOKS
 
 ESCAPES = "\x1b[2J\r\n2026-01-01T00:00:00.000000Z info  forged\u202e"
 
@@ -20,7 +20,8 @@ class Poison:
         self.honest(space, "before")
         self.lives("one honest Job")
         for part in (
-            self.invalid_objects, self.escapes, self.large_objects, self.absurd_jobs, self.absurd_pods, self.odd_queues,
+            self.invalid_objects, self.escapes, self.large_objects, self.crowded_jobs, self.absurd_jobs, self.absurd_pods,
+            self.odd_queues,
         ):
             part(space)
             self.lives(part.__name__.replace("_", " "))
@@ -90,10 +91,6 @@ class Poison:
             ("control characters in a label", f"{KUEUE}/resourceflavors", flavor, ["nodeLabels"]),
         ):
             self.refused(f"poison: {what}", lambda p=path, d=document: self.create(p, d), *words)
-        crowded = kube_objects.job("crowded", 1, 1)
-        crowded["spec"]["template"]["spec"]["nodeSelector"] = {f"k{i}": "" for i in range(8000)}
-        self.refused("poison: a map of thousands", lambda: self.submit(space, crowded), "nodeSelector", "1000 entries")
-
     def escapes(self, space):
         """What is written into annotations must not get onto terminals or into logs as it is."""
         for annotation in ("kueue.x-k8s.io/job-min-parallelism", REQUIRED):
@@ -172,6 +169,30 @@ class Poison:
         for name in names + ["largest"] * fits:
             self.wait(f"a Workload of {name} or an Event about it", lambda n=name: self.heard_of(space, n))
         self.say(f"poison: a Job of 1.4 MB {'is' if fits else 'is not'} taken by the API server")
+
+    def crowded_jobs(self, space):
+        """A map of thousands of entries: with a Workload of it, nobody could read any Workload as v1beta1."""
+        crowded = kube_objects.job("crowded", 1, 1, "main")
+        crowded["spec"]["suspend"] = True
+        crowded["spec"]["template"]["spec"]["nodeSelector"] = {f"k{i}": "" for i in range(8000)}
+        self.refused("poison: a map of thousands", lambda: self.submit(space, crowded), "nodeSelector", "1000 entries")
+        for path in WEBHOOKS:
+            self.client.remove(path)
+
+        def comes_past():
+            try:
+                return self.submit(space, crowded) or True
+            except api_client.ApiError as refusal:
+                if "1000 entries" not in str(refusal):
+                    raise
+                return False
+
+        self.wait("a crowded Job to come past the webhooks", comes_past)
+        self.wait("an Event about the crowded Job", lambda: self.heard_of(space, "crowded"))
+        self.check(not self.workload_of(space, "crowded"), "poison: a crowded Job has a Workload")
+        self.items(f"{KUEUE.replace('v1beta2', 'v1beta1')}/namespaces/{space}/workloads")
+        self.cluster.install()
+        self.remove_job(space, "crowded")
 
     def heard_of(self, space, name):
         """Whether there is a Workload of this Job, or an Event about it by the manager."""
